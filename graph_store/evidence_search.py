@@ -1,0 +1,352 @@
+"""Evidence search of Debate-on-Graph: best first over an uncertain graph (§3, §4.1, Eq. 3–9).
+
+The rules are those of `docs/methods.md`; what is here besides them only saves work and does not
+change the result: texts are embedded in batches and once, candidates whose bound
+Conf(p)^alpha (cosines are at most 1) cannot reach the threshold are not embedded, and an expansion
+all of whose children lie beyond `max_distance` is put off until one of those children is reached
+by another path. Only the budgets `max_candidates` and `max_texts` can change a result; then
+`stats.approximate` is true and `stats.notes` says what was cut.
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from graph_store.base import check_direction
+from graph_store.embedding import Embedder, load_embedder
+from graph_store.model import Direction, Path, SearchStats, Subgraph, Triple
+
+if TYPE_CHECKING:
+    from graph_store.protocol import GraphStore
+
+TOLERANCE = 1e-9
+DECIMALS = 6
+FIRST_BATCH, NEXT_BATCH = 24, 32
+MAX_CANDIDATES, MAX_TEXTS = 4_000, 20_000
+
+_WORD = re.compile(r"\w{3,}")
+
+
+def find_evidence(
+    store: GraphStore,
+    question: str,
+    topic_entities: Sequence[str],
+    *,
+    k: int = 3,
+    width: int = 3,
+    max_distance: float = 3.0,
+    alpha: float = 1.0,
+    direction: Direction = "both",
+    ignore_confidence: bool = False,
+    embedder: Embedder | None = None,
+    max_candidates: int = MAX_CANDIDATES,
+    max_texts: int = MAX_TEXTS,
+) -> Subgraph:
+    """Return the evidence around topic entities that bears on a question.
+
+    Args:
+        store: the graph.
+        question: the question, embedded as it is.
+        topic_entities: entity ids; one search each, then the union.
+        k: paths kept for an entity (K).
+        width: neighbours kept in an expansion (W).
+        max_distance: farthest entity distance Hop/Conf that is visited (D_max).
+        alpha: weight of the confidence in a path's score (Eq. 5).
+        direction: `both` walks facts against their direction too, `out` does not.
+        ignore_confidence: take every confidence as 1 (the variant DoG-E).
+        embedder: model for semantic relevance; default all-MiniLM-L6-v2.
+        max_candidates: candidate paths scored in one expansion before it becomes approximate.
+        max_texts: texts scored in one search before it ends early, marked approximate.
+
+    Returns:
+        The subgraph: paths and facts, best first.
+
+    Raises:
+        UnknownEntityError: a topic entity is not in the store.
+        ValueError: a setting is out of range.
+        MissingExtraError: no embedder was given and the extra `embeddings` is absent.
+    """
+    searcher = EvidenceSearcher(
+        store,
+        question,
+        width=width,
+        max_distance=max_distance,
+        alpha=alpha,
+        direction=direction,
+        ignore_confidence=ignore_confidence,
+        embedder=embedder,
+        max_candidates=max_candidates,
+        max_texts=max_texts,
+    )
+    return searcher.evidence(topic_entities, k)
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """A path while it is searched for: what scoring needs, without the public wrapping."""
+
+    facts: tuple[Triple, ...]
+    end: str
+    confidence: float
+    text: str
+    score: float = 0.0
+
+    @property
+    def distance(self) -> float:
+        return len(self.facts) / self.confidence
+
+    @property
+    def rank(self) -> tuple[object, ...]:
+        return (
+            -self.score,
+            -self.confidence,
+            len(self.facts),
+            tuple(fact.text for fact in self.facts),
+            tuple(fact.key for fact in self.facts),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Expansion:
+    """A popped entity whose children are not scored yet: its path set and who was visited then."""
+
+    entity: str
+    walks: tuple[_Walk, ...]
+    step: int
+
+
+@dataclass
+class _Search:
+    """The state of one search from one topic entity."""
+
+    k: int
+    names: dict[str, str]
+    queue: list[tuple[float, str, str]] = field(default_factory=list)
+    priority: dict[str, float] = field(default_factory=dict)
+    paths: dict[str, list[_Walk]] = field(default_factory=dict)
+    visited: dict[str, int] = field(default_factory=dict)
+    waiting: dict[str, list[_Expansion]] = field(default_factory=dict)
+    put_off: dict[str, int] = field(default_factory=dict)
+    scored: set[str] = field(default_factory=set)
+    pruned: int = 0
+    notes: dict[str, None] = field(default_factory=dict)
+
+
+class EvidenceSearcher:
+    """Searches for one question; neighbours and similarities are kept across topics and levels.
+
+    Args and errors: see `find_evidence`.
+    """
+
+    def __init__(
+        self,
+        store: GraphStore,
+        question: str,
+        *,
+        width: int = 3,
+        max_distance: float = 3.0,
+        alpha: float = 1.0,
+        direction: Direction = "both",
+        ignore_confidence: bool = False,
+        embedder: Embedder | None = None,
+        max_candidates: int = MAX_CANDIDATES,
+        max_texts: int = MAX_TEXTS,
+    ) -> None:
+        if width < 1 or max_candidates < 1 or max_texts < 1:
+            raise ValueError("width, max_candidates and max_texts must be at least 1")
+        if max_distance < 0 or alpha < 0:
+            raise ValueError("max_distance and alpha must not be negative")
+        self._store = store
+        self._question = question
+        self._width = width
+        self._max_distance = max_distance
+        self._alpha = alpha
+        self._direction = check_direction(direction)
+        self._ignore_confidence = ignore_confidence
+        self._embedder = embedder or load_embedder()
+        self._max_candidates = max_candidates
+        self._max_texts = max_texts
+        self._neighbors: dict[str, list[tuple[Triple, str]]] = {}
+        self._similarity: dict[str, float] = {}
+        self._question_vector = self._embedder.encode([question])[0].astype(np.float64)
+        self._question_words = frozenset(_WORD.findall(question.casefold()))
+
+    def evidence(self, topic_entities: Sequence[str], k: int) -> Subgraph:
+        """Return the union of one search at level `k` from each topic entity."""
+        if k < 1:
+            raise ValueError(f"k is {k}, must be at least 1")
+        paths: list[Path] = []
+        stats = SearchStats()
+        topics = tuple(dict.fromkeys(topic_entities))
+        for topic in topics:
+            found, cost = self._search(topic, k)
+            paths += found
+            stats += cost
+        return Subgraph.from_paths(topics, paths, stats)
+
+    def _search(self, topic: str, k: int) -> tuple[list[Path], SearchStats]:
+        started = time.perf_counter()
+        embedded_before = len(self._similarity)
+        search = _Search(k, {topic: self._store.entity(topic).name})
+        search.paths[topic] = [_Walk((), topic, 1.0, "")]
+        self._enqueue(search, topic, 0.0)
+        while (entity := self._pop(search)) is not None:
+            for expansion in search.waiting.pop(entity, ()):
+                if expansion.entity in search.put_off:
+                    self._run(search, expansion)
+            search.visited[entity] = len(search.visited)
+            self._expand(search, entity)
+            if len(search.scored) >= self._max_texts:
+                search.notes[f"search ended after {self._max_texts:,} texts"] = None
+                break
+        stats = SearchStats(
+            visited=len(search.visited),
+            texts_embedded=len(self._similarity) - embedded_before,
+            texts_scored=len(search.scored),
+            texts_pruned=search.pruned + sum(search.put_off.values()),
+            milliseconds=(time.perf_counter() - started) * 1000,
+            approximate=bool(search.notes),
+            notes=tuple(search.notes),
+        )
+        kept = (walk for entity in search.visited for walk in search.paths[entity] if walk.facts)
+        return [Path(topic, w.end, w.facts, w.score, w.confidence) for w in kept], stats
+
+    def _pop(self, search: _Search) -> str | None:
+        while search.queue:
+            distance, _, entity = heapq.heappop(search.queue)
+            if entity in search.visited or distance != search.priority[entity]:
+                continue  # an older, larger priority of the same entity
+            return entity if distance <= self._max_distance + TOLERANCE else None
+        return None
+
+    def _enqueue(self, search: _Search, entity: str, distance: float) -> None:
+        if distance < search.priority.get(entity, float("inf")):
+            search.priority[entity] = distance
+            heapq.heappush(search.queue, (distance, search.names[entity], entity))
+
+    def _expand(self, search: _Search, entity: str) -> None:
+        """Score a popped entity's children now, or put it off when none can be reached by it."""
+        expansion = _Expansion(entity, tuple(search.paths[entity]), search.visited[entity])
+        candidates = self._candidates(search, expansion)
+        if any(walk.distance <= self._max_distance + TOLERANCE for walk in candidates):
+            self._score(search, candidates)
+            return
+        search.put_off[entity] = len(candidates)
+        for child in dict.fromkeys(walk.end for walk in candidates):
+            search.waiting.setdefault(child, []).append(expansion)
+
+    def _run(self, search: _Search, expansion: _Expansion) -> None:
+        """Score an expansion that was put off, as it stood when its entity was popped."""
+        del search.put_off[expansion.entity]
+        self._score(search, self._candidates(search, expansion))
+
+    def _candidates(self, search: _Search, expansion: _Expansion) -> list[_Walk]:
+        """Return every retained path extended by every fact to a then unvisited neighbour (Eq. 7)."""
+        visited, step = search.visited, expansion.step
+        steps = [
+            (fact, other)
+            for fact, other in self._facts_around(expansion.entity)
+            if visited.get(other, step + 1) > step
+        ]
+        if len(steps) * len(expansion.walks) > self._max_candidates:
+            steps = self._likeliest(search, expansion, steps)
+        walks = []
+        for fact, other in steps:
+            search.names[other] = fact.name_of(other)
+            confidence = 1.0 if self._ignore_confidence else fact.confidence
+            for walk in expansion.walks:
+                text = f"{walk.text}, {fact.text}" if walk.text else fact.text
+                walks.append(
+                    _Walk((*walk.facts, fact), other, walk.confidence * confidence, text)
+                )
+        return walks
+
+    def _likeliest(
+        self, search: _Search, expansion: _Expansion, steps: list[tuple[Triple, str]]
+    ) -> list[tuple[Triple, str]]:
+        """Cut an expansion to the budget by confidence and words shared with the question."""
+
+        def promise(item: tuple[Triple, str]) -> tuple[float, str, tuple[str, str, str]]:
+            fact = item[0]
+            shared = self._question_words.intersection(_WORD.findall(fact.text.casefold()))
+            weight = 1.0 if self._ignore_confidence else fact.confidence**self._alpha
+            return (-weight * (1 + len(shared)), fact.text, fact.key)
+
+        room = max(self._width, self._max_candidates // max(1, len(expansion.walks)))
+        name = search.names[expansion.entity]
+        search.notes[f"'{name}': {room:,} of {len(steps):,} facts considered"] = None
+        return sorted(steps, key=promise)[:room]
+
+    def _facts_around(self, entity: str) -> list[tuple[Triple, str]]:
+        known = self._neighbors.get(entity)
+        if known is None:
+            facts = self._store.neighbors(entity, direction=self._direction)
+            known = [(fact, fact.other(entity)) for fact in facts if fact.head != fact.tail]
+            self._neighbors[entity] = known
+        return known
+
+    def _score(self, search: _Search, candidates: list[_Walk]) -> None:
+        """Keep the best W neighbours and their paths at or above the threshold (Eq. 8, 9)."""
+        weighted = sorted(
+            ((walk.confidence**self._alpha, walk) for walk in candidates),
+            key=lambda item: (-item[0], item[1].text),
+        )
+        scored: list[_Walk] = []
+        best: dict[str, float] = {}
+        position, size, threshold = 0, FIRST_BATCH, -1.0
+        while position < len(weighted):
+            # A bound a hair above the true one: rounding may lift a score by half a unit.
+            if weighted[position][0] + 2 * 10**-DECIMALS < threshold:
+                break
+            batch = weighted[position : position + size]
+            position, size = position + len(batch), NEXT_BATCH
+            for walk in self._scored(search, batch):
+                scored.append(walk)
+                best[walk.end] = max(walk.score, best.get(walk.end, -1.0))
+            if len(best) >= self._width:
+                threshold = heapq.nlargest(self._width, best.values())[-1]
+        search.pruned += len(weighted) - position
+        kept = sorted(best, key=lambda end: (-best[end], search.names[end], end))[: self._width]
+        least = min((best[end] for end in kept), default=0.0)
+        chosen = set(kept)
+        self._merge(search, [w for w in scored if w.end in chosen and w.score >= least])
+
+    def _scored(self, search: _Search, batch: Iterable[tuple[float, _Walk]]) -> list[_Walk]:
+        pairs = list(batch)
+        texts = list(dict.fromkeys(walk.text for _, walk in pairs))
+        search.scored.update(texts)
+        missing = [text for text in texts if text not in self._similarity]
+        if missing:
+            # Cosines in double precision, row by row, so that they do not depend on the batch.
+            for text, vector in zip(missing, self._embedder.encode(missing), strict=True):
+                cosine = float(np.dot(vector.astype(np.float64), self._question_vector))
+                self._similarity[text] = max(0.0, cosine)
+        return [
+            _Walk(
+                walk.facts,
+                walk.end,
+                walk.confidence,
+                walk.text,
+                round(self._similarity[walk.text] * weight, DECIMALS),
+            )
+            for weight, walk in pairs
+        ]
+
+    def _merge(self, search: _Search, surviving: list[_Walk]) -> None:
+        """Add surviving paths to their entities, keep the best K, let priorities decrease."""
+        arrived: dict[str, list[_Walk]] = {}
+        for walk in surviving:
+            arrived.setdefault(walk.end, []).append(walk)
+        for entity, walks in arrived.items():
+            if entity in search.visited:
+                continue
+            pool = search.paths.get(entity, []) + walks
+            search.paths[entity] = sorted(pool, key=lambda walk: walk.rank)[: search.k]
+            self._enqueue(search, entity, min(walk.distance for walk in walks))

@@ -1,0 +1,127 @@
+"""Opening sources: gzip or plain, UTF-8, with the format by name or by a look at the content."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from graph_store.errors import RowError, StoreError
+from graph_store.readers.delimited import read_csv, read_tsv
+from graph_store.readers.json_lines import read_jsonl
+from graph_store.readers.rows import RawFact
+
+Item = RawFact | tuple[int, RowError]
+READERS: dict[str, Callable[[Iterator[str]], Iterator[Item]]] = {
+    "tsv": read_tsv,
+    "csv": read_csv,
+    "jsonl": read_jsonl,
+}
+_SUFFIXES = {
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".csv": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+}
+
+
+def sniff_format(path: Path) -> str:
+    """Return `tsv`, `csv` or `jsonl` by the file's name, else by its first line.
+
+    Raises:
+        StoreError: the file cannot be read, or its format cannot be told.
+    """
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    for suffix in reversed(suffixes):
+        if suffix in _SUFFIXES:
+            return _SUFFIXES[suffix]
+    with open_lines(path) as file:
+        try:
+            first = next((line for line in file if line.strip()), "")
+        except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+            raise StoreError(f"{path}: cannot be read: {error}") from error
+    if first.lstrip()[:1] in ("{", "["):
+        return "jsonl"
+    if first.count("\t") >= 2:
+        return "tsv"
+    if first.count(",") >= 2:
+        return "csv"
+    raise StoreError(f"{path}: format not recognised; --format says it (tsv, csv, jsonl)")
+
+
+def read_source(
+    path: Path, source_format: str, on_bytes: Callable[[int], None] | None = None
+) -> Iterator[Item]:
+    """Yield the rows of a file as facts, or as line numbers with their faults.
+
+    Args:
+        path: the file, gzip accepted (told by its content, not its name).
+        source_format: a key of `READERS`, or `auto`.
+        on_bytes: told the number of bytes of the file read so far, now and then.
+
+    Raises:
+        StoreError: the file cannot be read.
+    """
+    name = sniff_format(path) if source_format == "auto" else source_format
+    if name not in READERS:
+        raise StoreError(f"format '{name}' is not one of auto, {', '.join(READERS)}")
+    line = 0
+    try:
+        with open_lines(path, on_bytes) as file:
+            for item in READERS[name](iter(file)):
+                line = item.line if isinstance(item, RawFact) else item[0]
+                yield item
+    except UnicodeDecodeError as error:
+        raise StoreError(
+            f"{path}: not UTF-8 after line {line} ({error.reason}): convert it first"
+        ) from error
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise StoreError(f"{path}: damaged gzip after line {line}: {error}") from error
+
+
+
+
+def open_lines(path: Path, on_bytes: Callable[[int], None] | None = None) -> io.TextIOWrapper:
+    """Open a plain or gzipped UTF-8 file as lines; a byte order mark is dropped.
+
+    Raises:
+        StoreError: the file is missing, a folder, or not allowed.
+    """
+    try:
+        raw = path.open("rb")
+    except IsADirectoryError:
+        raise StoreError(f"{path}: is a folder, not a file") from None
+    except FileNotFoundError:
+        raise StoreError(f"{path}: no such file") from None
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be opened: {error.strerror}") from error
+    told: io.RawIOBase | io.BufferedIOBase = _Told(raw, on_bytes) if on_bytes else raw
+    buffered = io.BufferedReader(told, 1 << 20)  # type: ignore[type-var]
+    binary = gzip.GzipFile(fileobj=buffered) if buffered.peek(2)[:2] == b"\x1f\x8b" else buffered
+    return io.TextIOWrapper(binary, encoding="utf-8-sig", newline="\n")  # type: ignore[arg-type]
+
+
+class _Told(io.RawIOBase):
+    """Raw bytes that report how far they were read."""
+
+    def __init__(self, raw: io.BufferedReader, on_bytes: Callable[[int], None]) -> None:
+        self._raw = raw
+        self._on_bytes = on_bytes
+        self._done = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
+        count = self._raw.readinto(buffer)
+        self._done += count
+        self._on_bytes(self._done)
+        return count
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()

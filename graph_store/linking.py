@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from graph_store.errors import UnknownEntityError
 from graph_store.protocol import Candidate, NameHit
 from graph_store.stopwords import STOPWORDS
 
@@ -23,6 +24,9 @@ MAX_KEY = 200
 """Names longer than this are indexed by their first characters."""
 
 MAX_MENTION_TOKENS = 8
+FEW_TRIGRAM_HITS = 5
+"""With fewer trigram hits (short words have few trigrams), names that begin alike are added."""
+
 TRIGRAM_POOL = 60
 """How many trigram hits are re-scored by edit similarity."""
 
@@ -229,3 +233,20 @@ def _similar_spans(
         if not any(_overlap(span, other) for other, _ in taken):
             taken.append((span, candidates))
     return taken
+
+
+RESOLVED = 0.9
+"""A name resolves without a question when its candidates score at least this (no trigrams)."""
+
+
+def resolve_entity(store: GraphStore, text: str) -> list[Candidate]:
+    """Return what an entity's id, name or alias means; more than one candidate is ambiguous.
+
+    Raises:
+        UnknownEntityError: nothing is called so; with the nearest names.
+    """
+    candidates = link_mention(store, text, top=10)
+    if not candidates or candidates[0].score < RESOLVED:
+        raise UnknownEntityError(text, [c.name for c in candidates[:5]])
+    by_id = [c for c in candidates if c.entity == text.strip()]
+    return by_id or [c for c in candidates if c.score == candidates[0].score]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import networkx as nx
 
 from graph_store.base import StoreBase, check_direction, fact_order, unknown_entity
-from graph_store.linking import name_keys
+from graph_store.linking import FEW_TRIGRAM_HITS, name_keys
 from graph_store.model import Direction, Entity, Triple
 from graph_store.protocol import NameHit, RelationUse, StoreInfo
 
@@ -117,6 +117,9 @@ class MemoryStore(StoreBase):
             for hit in self._trigrams.get(trigram, ()):
                 shared[hit] = shared.get(hit, 0) + 1
         ranked = sorted(shared, key=lambda h: (-shared[h] / (len(h.label) + 8), h.label, h.entity))
+        if len(ranked) < FEW_TRIGRAM_HITS:
+            keys = sorted(name for name in self._keys if name.startswith(key[:2]))[:limit]
+            ranked += [hit for name in keys for hit in self._keys[name] if hit not in shared]
         return ranked[:limit]
 
     def degree(self, entity: str, at_most: int) -> int:

@@ -106,7 +106,10 @@ class GraphStore(Protocol):
         ...
 
     def by_trigram(self, key: str, limit: int) -> list[NameHit]:
-        """Return names and aliases that share letter trigrams with a key, likeliest first."""
+        """Return names and aliases that share letter trigrams with a key, likeliest first.
+
+        When there are few, names whose key begins with the same two letters follow.
+        """
         ...
 
     def degree(self, entity: str, at_most: int) -> int:

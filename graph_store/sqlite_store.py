@@ -10,6 +10,7 @@ from pathlib import Path
 
 from graph_store.base import StoreBase, check_direction, unknown_entity
 from graph_store.errors import StoreError
+from graph_store.linking import FEW_TRIGRAM_HITS
 from graph_store.model import Direction, Entity, Triple
 from graph_store.protocol import NameHit, RelationUse, StoreInfo
 from graph_store.sqlite_schema import KIND_ALIAS, connect_reader
@@ -33,6 +34,11 @@ SELECT e.id, {_NAME.format("e")}, COALESCE(l.text, {_NAME.format("e")}), l.kind
 FROM (SELECT rowid AS lid, rank FROM name_trigram WHERE name_trigram MATCH ? ORDER BY rank, rowid
       LIMIT ?) m
 JOIN label l ON l.lid = m.lid JOIN entity e ON e.eid = l.eid ORDER BY m.rank, m.lid
+"""
+_PREFIX = f"""
+SELECT DISTINCT e.id, {_NAME.format("e")}, COALESCE(l.text, {_NAME.format("e")}), l.kind
+FROM name_key k JOIN label l ON l.lid = k.lid JOIN entity e ON e.eid = l.eid
+WHERE k.key >= ? AND k.key < ? LIMIT ?
 """
 _MAX_VARIABLES = 500
 _MAX_TRIGRAMS = 24
@@ -131,11 +137,14 @@ class SqliteStore(StoreBase):
     def by_trigram(self, key: str, limit: int) -> list[NameHit]:
         """See `GraphStore.by_trigram`."""
         trigrams = list(dict.fromkeys(key[i : i + 3] for i in range(len(key) - 2)))
-        if not trigrams:
-            return []
-        step = max(1, len(trigrams) // _MAX_TRIGRAMS)
-        quoted = ('"{}"'.format(t.replace('"', '""')) for t in trigrams[::step])
-        rows = self._connection().execute(_TRIGRAM, (" OR ".join(quoted), limit))
+        rows: list[tuple[str, str, str, int]] = []
+        if trigrams:
+            step = max(1, len(trigrams) // _MAX_TRIGRAMS)
+            quoted = ('"{}"'.format(t.replace('"', '""')) for t in trigrams[::step])
+            rows = self._connection().execute(_TRIGRAM, (" OR ".join(quoted), limit)).fetchall()
+        if len(rows) < FEW_TRIGRAM_HITS:
+            first = key[:2]
+            rows += self._connection().execute(_PREFIX, (first, f"{first}\U0010ffff", limit))
         return [NameHit(*hit, is_alias=kind == KIND_ALIAS) for *hit, kind in rows]
 
     def degree(self, entity: str, at_most: int) -> int:

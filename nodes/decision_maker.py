@@ -1,0 +1,110 @@
+"""The Decision-Maker: stop, continue, or expand the evidence (Debate-on-Graph §4.2, Eq. 14)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.runtime import Runtime
+
+from nodes.context import settings_of
+from nodes.debate import (
+    Action,
+    DebateContext,
+    DebateState,
+    Decision,
+    agree,
+    current_k,
+    last_statements,
+    shared_parts,
+    transcript,
+)
+from nodes.llm import Prompt
+from nodes.replies import Decision as DecisionForm
+from nodes.replies import DecisionWithoutExpansion
+from nodes.role import consult, emit, step_of
+from prompts import debate_on_graph as texts
+
+
+async def decision_maker(
+    state: DebateState, runtime: Runtime[DebateContext], config: RunnableConfig
+) -> dict[str, Any]:
+    """Decide how the debate goes on, from the question, the evidence and this round's replies."""
+    settings = settings_of(runtime, DebateContext)
+    number, k = state["round"], current_k(state, settings)
+    statements = last_statements(state)
+    if state.get("error"):
+        return {}
+    if all(statement["fault"] for statement in statements):
+        return _nothing_to_decide(state, settings, config)
+    form = DecisionForm if settings.may_expand else DecisionWithoutExpansion
+    reply = await consult(
+        "decision_maker",
+        Prompt(texts.SYSTEM, _parts(state, settings)),
+        form,
+        settings,
+        config,
+        round=number,
+        k=k,
+    )
+    chosen: Action | None = getattr(reply.value, "action", None)
+    action, note = _effective(chosen, state, settings)
+    decision = Decision(
+        round=number,
+        k=k,
+        chosen=chosen,
+        action=action,
+        reason=getattr(reply.value, "reason", ""),
+        note=note,
+        agreement=agree(statements),
+    )
+    update = reply.update({"node": "decision_maker", "step": step_of(config), **decision})
+    if reply.failure is None:
+        update["decisions"] = [decision]
+        emit({"event": "decided", **decision, "seconds": reply.seconds})
+    return update
+
+
+def _parts(state: DebateState, settings: DebateContext) -> list[str]:
+    actions = [texts.ACTION_STOP, texts.ACTION_CONTINUE]
+    if settings.may_expand:
+        actions.append(texts.ACTION_EXPAND)
+    replies = transcript(last_statements(state), cited=True)
+    ask = texts.DECISION_MAKER.format(
+        replies=replies, actions="\n".join(f"- {action}" for action in actions)
+    )
+    return [*shared_parts(state, settings, facts=True), ask]
+
+
+def _nothing_to_decide(
+    state: DebateState, settings: DebateContext, config: RunnableConfig
+) -> dict[str, Any]:
+    """Go on without a call when neither debater could be read; in the last round that is failure."""
+    note = "neither debater's reply could be read"
+    decision = Decision(
+        round=state["round"],
+        k=current_k(state, settings),
+        chosen=None,
+        action="continue",
+        reason="",
+        note=f"{note}: continue",
+        agreement=False,
+    )
+    emit({"event": "decided", **decision, "seconds": 0.0})
+    entry = {"node": "decision_maker", "step": step_of(config), **decision}
+    update: dict[str, Any] = {"decisions": [decision], "trace": [entry]}
+    if state["round"] >= settings.max_rounds:
+        fault = last_statements(state)[0]["fault"]
+        update["error"] = {"type": "UnusableAnswerError", "message": f"{note}: {fault}"}
+    return update
+
+
+def _effective(
+    chosen: Action | None, state: DebateState, settings: DebateContext
+) -> tuple[Action, str | None]:
+    """Return what is done: `continue` for an unreadable choice and for `expand` at the highest K."""
+    if chosen is None:
+        return "continue", "the choice could not be read: continue"
+    if chosen == "expand" and (state.get("level") or 0) + 1 >= len(settings.levels):
+        return "continue", "expand at the highest K: continue"
+    return chosen, None

@@ -1,0 +1,28 @@
+"""One call that answers from the evidence, or from nothing: the variants without debate (Table 3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.runtime import Runtime
+
+from nodes.context import settings_of
+from nodes.debate import DebateContext, DebateState, current_k, shared_parts
+from nodes.judgement import judge_from
+from nodes.state import question_type_of
+from prompts import debate_on_graph as texts
+
+
+async def direct_answer(
+    state: DebateState, runtime: Runtime[DebateContext], config: RunnableConfig
+) -> dict[str, Any]:
+    """Answer in a single call, with the evidence in the prompt where a graph is used."""
+    settings = settings_of(runtime, DebateContext)
+    ask = texts.DIRECT + (texts.OPEN_JUDGE if question_type_of(state) == "open" else "")
+    parts = [*shared_parts(state, settings, facts=settings.use_graph), ask]
+    cites = settings.use_graph and bool(state.get("evidence"))
+    where = {"k": current_k(state, settings)}
+    return await judge_from(
+        "direct_answer", parts, state, settings, config, cites=cites, where=where
+    )

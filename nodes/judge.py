@@ -1,0 +1,34 @@
+"""The Judge: the answer, from the question and the final replies only (§4.2, Eq. 15)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.runtime import Runtime
+
+from nodes.context import settings_of
+from nodes.debate import (
+    DebateContext,
+    DebateState,
+    current_k,
+    last_statements,
+    shared_parts,
+    transcript,
+)
+from nodes.judgement import judge_from
+from nodes.state import question_type_of
+from prompts import debate_on_graph as texts
+
+
+async def judge(
+    state: DebateState, runtime: Runtime[DebateContext], config: RunnableConfig
+) -> dict[str, Any]:
+    """Give the verdict: answer, confidence, reason. The evidence is not shown to the Judge."""
+    settings = settings_of(runtime, DebateContext)
+    ask = texts.JUDGE.format(replies=transcript(last_statements(state)))
+    if question_type_of(state) == "open":
+        ask += texts.OPEN_JUDGE
+    parts = [*shared_parts(state, settings, facts=False), ask]
+    where = {"round": state.get("round"), "k": current_k(state, settings)}
+    return await judge_from("judge", parts, state, settings, config, cites=False, where=where)

@@ -1,0 +1,124 @@
+"""From a model specification to a chat model: `local`, `openai:NAME`, `vllm:NAME@URL`, `NAME@URL`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nodes.errors import ModelError, ModelSpecError
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+FORMS = "local, local:FILE.gguf, openai:NAME, vllm:NAME@URL, NAME@URL, chat:NAME"
+EMBEDDED_CONTEXT_TOKENS = 8192
+
+Notify = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """A parsed specification.
+
+    Attributes:
+        kind: `local`, `openai`, `server` or `chat` (registered from Python).
+        name: model name, or the file of a local one ('' for the embedded model).
+        url: base URL of a server.
+    """
+
+    kind: str
+    name: str
+    url: str = ""
+
+
+def parse_spec(text: str) -> ModelSpec:
+    """Parse a model specification; raises `ModelSpecError` with the forms that are known."""
+    spec = text.strip()
+    if spec == "local":
+        return ModelSpec("local", "")
+    kind, _, rest = spec.partition(":")
+    if kind == "local" and rest:
+        return ModelSpec("local", rest)
+    if kind in ("openai", "chat") and rest and "@" not in rest:
+        return ModelSpec(kind, rest)
+    named = spec.removeprefix("vllm:").removeprefix("openai:")
+    match = re.fullmatch(r"(.+)@(https?://[^\s@]+)", named)
+    if match:
+        return ModelSpec("server", match.group(1), match.group(2).rstrip("/"))
+    raise ModelSpecError(f"model '{text}' is not of a known form: {FORMS}")
+
+
+_registered: dict[str, BaseChatModel] = {}
+
+
+def register_chat_model(name: str, model: BaseChatModel) -> str:
+    """Make a LangChain chat model of this process usable as `chat:NAME`; returns that."""
+    _registered[name] = model
+    return f"chat:{name}"
+
+
+async def build_chat_model(spec: ModelSpec, timeout: float, notify: Notify) -> BaseChatModel:
+    """Return the chat model of a specification; its own retries are off, the door has them.
+
+    Raises:
+        ModelError: it cannot be had (no key, no file, extra not installed).
+    """
+    if spec.kind == "chat":
+        if spec.name not in _registered:
+            raise ModelError(f"no chat model '{spec.name}' was registered in this process")
+        return _registered[spec.name]
+    if spec.kind == "openai":
+        if not os.environ.get("OPENAI_API_KEY"):
+            raise ModelError(f"openai:{spec.name} needs OPENAI_API_KEY in the environment")
+        return await asyncio.to_thread(_openai, model=spec.name, timeout=timeout)
+    if spec.kind == "server":
+        key = os.environ.get("GRAPHMOOT_API_KEY") or os.environ.get("OPENAI_API_KEY") or "none"
+        return await asyncio.to_thread(
+            _openai, model=spec.name, base_url=spec.url, api_key=key, timeout=timeout
+        )
+    return await asyncio.to_thread(_embedded, spec.name, timeout, notify)
+
+
+def _openai(*, trust_env: bool = True, **settings: Any) -> BaseChatModel:
+    import httpx
+    from langchain_openai import ChatOpenAI
+
+    # A client of its own: the shared one of the library outlives the event loop it belongs to.
+    client = httpx.AsyncClient(trust_env=trust_env, timeout=settings["timeout"])
+    return ChatOpenAI(max_retries=0, http_async_client=client, **settings)
+
+
+def _embedded(file: str, timeout: float, notify: Notify) -> BaseChatModel:
+    from nodes.embedded_model import ModelUnavailableError, ensure_model
+    from nodes.embedded_server import connect
+
+    try:
+        path = Path(file).expanduser() if file else ensure_model(_teller(notify))
+        server = connect(path, context_tokens=EMBEDDED_CONTEXT_TOKENS, progress=_teller(notify))
+    except ModelUnavailableError as error:
+        raise ModelError(str(error)) from error
+    return _openai(
+        model=server.model,
+        base_url=server.base_url,
+        api_key=server.api_key,
+        timeout=timeout,
+        trust_env=False,  # loopback never goes through a proxy
+    )
+
+
+def _teller(notify: Notify) -> Callable[[str, int, int], None]:
+    last = [-1]
+
+    def tell(label: str, done: int, total: int) -> None:
+        tenth = 10 * done // total if total else 0
+        if tenth != last[0]:
+            last[0] = tenth
+            share = f" {done / 1e6:,.0f} of {total / 1e6:,.0f} MB" if total > 1000 else ""
+            notify(f"{label}{share}")
+
+    return tell

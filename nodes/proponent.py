@@ -1,0 +1,23 @@
+"""The Proponent: argues from the evidence (Debate-on-Graph §4.2, Eq. 10 and 12)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.runtime import Runtime
+
+from nodes.context import settings_of
+from nodes.debate import DebateContext, DebateState
+from nodes.debaters import speak
+from prompts import debate_on_graph as texts
+
+
+async def proponent(
+    state: DebateState, runtime: Runtime[DebateContext], config: RunnableConfig
+) -> dict[str, Any]:
+    """Give the Proponent's reply of this round; it sees the evidence."""
+    settings = settings_of(runtime, DebateContext)
+    return await speak(
+        "proponent", "challenger", texts.PROPONENT, state, settings, config, sees_facts=True
+    )

@@ -1,0 +1,74 @@
+"""Retrieval as LangChain tools: the same for our workflows, other agents and MCP clients."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import OrderedDict
+from typing import Any, Literal
+
+from langchain_core.tools import tool
+
+from graph_store import EvidenceSearcher, shared_store
+from graph_store.embedding import load_embedder
+
+_SEARCHERS_KEPT = 32
+_searchers: OrderedDict[tuple[Any, ...], EvidenceSearcher] = OrderedDict()
+_lock = threading.Lock()
+
+
+@tool
+async def find_evidence(
+    question: str,
+    topic_entities: list[str],
+    graph: str = "sample",
+    k: int = 3,
+    width: int = 3,
+    max_distance: float = 3.0,
+    alpha: float = 1.0,
+    direction: Literal["both", "out"] = "both",
+    ignore_confidence: bool = False,
+    similarity: str = "all-MiniLM-L6-v2",
+    max_candidates: int = 4_000,
+    max_texts: int = 20_000,
+) -> dict[str, Any]:
+    """Search an uncertain knowledge graph for facts that bear on a question.
+
+    Starts at the topic entities (ids) and walks best first by semantic relevance and confidence
+    (Debate-on-Graph). Returns topic_entities, evidence (facts with confidences), paths and stats.
+    A higher k keeps more paths to each entity, so more facts.
+    """
+
+    def search() -> dict[str, Any]:
+        searcher = _searcher(
+            graph,
+            question,
+            width=width,
+            max_distance=max_distance,
+            alpha=alpha,
+            direction=direction,
+            ignore_confidence=ignore_confidence,
+            similarity=similarity,
+            max_candidates=max_candidates,
+            max_texts=max_texts,
+        )
+        return searcher.evidence(topic_entities, k).to_dict()
+
+    return await asyncio.to_thread(search)
+
+
+def _searcher(graph: str, question: str, *, similarity: str, **settings: Any) -> EvidenceSearcher:
+    """Return the searcher of a question, kept so that a higher K embeds nothing again."""
+    store = shared_store(graph)
+    key = (id(store), question, similarity, *settings.values())
+    with _lock:
+        found = _searchers.get(key)
+        if found is not None:
+            _searchers.move_to_end(key)
+            return found
+    made = EvidenceSearcher(store, question, embedder=load_embedder(similarity), **settings)
+    with _lock:
+        _searchers[key] = made
+        while len(_searchers) > _SEARCHERS_KEPT:
+            _searchers.popitem(last=False)
+    return made

@@ -1,0 +1,201 @@
+"""Debate-on-Graph: agents debate over evidence of an uncertain knowledge graph.
+
+Yu, Chen, Wu: "Debate-on-Graph: Reliable and Adaptive Reasoning of Large Language Model on
+Uncertain Knowledge Graph" (2026), §4, Eq. 10–15. The Proponent sees the evidence, the Challenger
+does not; after each round the Decision-Maker stops, continues, or expands the evidence to the next
+K; the Judge answers from the last replies. A debate makes 4 to 3·r_max + 1 model calls, besides
+repairs of unreadable replies.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
+from langgraph.types import Checkpointer
+
+from nodes.budget import budget_reached
+from nodes.challenger import challenger
+from nodes.context import settings_of
+from nodes.debate import DebateContext, DebateState, current_k
+from nodes.decision_maker import decision_maker
+from nodes.direct_answer import direct_answer
+from nodes.judge import judge
+from nodes.link_topics import link_topics
+from nodes.proponent import proponent
+from nodes.report import build_result
+from nodes.retrieve import retrieve_evidence
+from nodes.role import step_of
+from nodes.state import Question
+
+NAME = "debate-on-graph"
+PAPER = "Yu, Chen, Wu 2026: Debate-on-Graph"
+SUMMARY = "Proponent and Challenger debate over evidence that grows until they agree; a Judge rules."
+ROLES = ("proponent", "challenger", "decision_maker", "judge", "direct_answer")
+READS_CONFIDENCE = True
+TYPICAL_CALLS = "4 to 10 (3 a round and the Judge)"
+
+Context = DebateContext
+CALLS_AHEAD = 4
+"""Model calls that another round and the Judge need."""
+_RECURSION_LIMIT = 80
+
+
+async def retrieve(
+    state: DebateState, runtime: Runtime[DebateContext], config: RunnableConfig
+) -> dict[str, Any]:
+    """Search evidence at the first K, or at the next one when the evidence is to be expanded."""
+    settings = settings_of(runtime, DebateContext)
+    level = state.get("level")
+    level = 0 if level is None else level + 1
+    if not state.get("topics"):
+        return {"level": level, "evidence": []}
+    update = await retrieve_evidence(state, runtime, config, k=settings.levels[level])
+    return {"level": level, **update}
+
+
+def open_round(state: DebateState) -> dict[str, Any]:
+    """Count the next round."""
+    return {"round": (state.get("round") or 0) + 1}
+
+
+def report(
+    state: DebateState, runtime: Runtime[DebateContext], config: RunnableConfig
+) -> dict[str, Any]:
+    """Put the result together: the answer, the facts it rests on, how the debate ended."""
+    settings = settings_of(runtime, DebateContext)
+    verdict = state.get("verdict") or {}
+    decisions = state.get("decisions") or []
+    ended = {
+        "by": _ended_by(state, settings),
+        "round": state.get("round"),
+        "k": current_k(state, settings),
+        "agreement": decisions[-1]["agreement"] if decisions else None,
+        "reason": verdict.get("reason", ""),
+    }
+    result = build_result(
+        state,
+        NAME,
+        answer=verdict.get("answer"),
+        confidence=verdict.get("confidence"),
+        supporting=_supporting(state),
+        ended=ended,
+    )
+    budget = ended["by"] if str(ended["by"]).startswith("the budget") else None
+    if budget:
+        result["warnings"].append(f"ended early by {budget}")
+    return {"result": result, "trace": [{"node": "report", "step": step_of(config)}]}
+
+
+def _supporting(state: DebateState) -> set[int]:
+    """Return the facts cited for the answer: by the direct answer, or by the last Proponent that
+    held the answer which the Judge gave."""
+    verdict = state.get("verdict") or {}
+    cited = set(verdict.get("facts") or [])
+    for statement in reversed(state.get("statements") or []):
+        if cited:
+            break
+        if statement["role"] == "proponent" and statement["answer"] == verdict.get("answer"):
+            cited = set(statement["facts"])
+    return cited
+
+
+def _ended_by(state: DebateState, settings: DebateContext) -> str:
+    if state.get("error"):
+        return "failure"
+    if not settings.debate:
+        return "direct answer"
+    decisions = state.get("decisions") or []
+    if decisions and decisions[-1]["action"] == "stop":
+        return "stop"
+    if (state.get("round") or 0) >= settings.max_rounds:
+        return "round limit"
+    return budget_reached(state, settings, calls_ahead=CALLS_AHEAD) or "round limit"
+
+
+def begin(
+    state: DebateState, runtime: Runtime[DebateContext]
+) -> Literal["with graph", "debate", "direct"]:
+    """Route the start by the variant."""
+    settings = settings_of(runtime, DebateContext)
+    if settings.use_graph:
+        return "with graph"
+    return "debate" if settings.debate else "direct"
+
+
+def after_linking(state: DebateState) -> Literal["linked", "failed"]:
+    """Route on: a given topic that is not in the graph ends the run before any model call."""
+    return "failed" if state.get("error") else "linked"
+
+
+def after_retrieval(
+    state: DebateState, runtime: Runtime[DebateContext]
+) -> Literal["debate", "direct", "failed"]:
+    """Route evidence to the debate, or to the one call of the variant without it."""
+    if state.get("error"):
+        return "failed"
+    return "debate" if settings_of(runtime, DebateContext).debate else "direct"
+
+
+def after_decision(
+    state: DebateState, runtime: Runtime[DebateContext]
+) -> Literal["expand K", "continue", "stop", "failed"]:
+    """Route by the Decision-Maker's action, the round limit and the budgets."""
+    settings = settings_of(runtime, DebateContext)
+    if state.get("error"):
+        return "failed"
+    if state["round"] >= settings.max_rounds:
+        return "stop"
+    if budget_reached(state, settings, calls_ahead=CALLS_AHEAD):
+        return "stop"
+    action = state["decisions"][-1]["action"]
+    return "expand K" if action == "expand" else action
+
+
+def build_graph(
+    checkpointer: Checkpointer = None,
+) -> CompiledStateGraph[DebateState, DebateContext, Question, DebateState]:
+    """Compile the workflow; its drawing reads as the paper's Fig. 1."""
+    builder = StateGraph(DebateState, context_schema=DebateContext, input_schema=Question)
+    builder.add_node("link_topics", link_topics)
+    builder.add_node("retrieve", retrieve)
+    builder.add_node("open_round", open_round)
+    builder.add_node("proponent", proponent)
+    builder.add_node("challenger", challenger)
+    builder.add_node("decision_maker", decision_maker)
+    builder.add_node("judge", judge)
+    builder.add_node("direct_answer", direct_answer)
+    builder.add_node("report", report)
+
+    builder.add_conditional_edges(
+        START,
+        begin,
+        {"with graph": "link_topics", "debate": "open_round", "direct": "direct_answer"},
+    )
+    builder.add_conditional_edges(
+        "link_topics", after_linking, {"linked": "retrieve", "failed": "report"}
+    )
+    builder.add_conditional_edges(
+        "retrieve",
+        after_retrieval,
+        {"debate": "open_round", "direct": "direct_answer", "failed": "report"},
+    )
+    builder.add_edge("open_round", "proponent")
+    builder.add_edge("open_round", "challenger")
+    builder.add_edge(["proponent", "challenger"], "decision_maker")
+    builder.add_conditional_edges(
+        "decision_maker",
+        after_decision,
+        {"expand K": "retrieve", "continue": "open_round", "stop": "judge", "failed": "report"},
+    )
+    builder.add_edge("judge", "report")
+    builder.add_edge("direct_answer", "report")
+    builder.add_edge("report", END)
+    compiled = builder.compile(checkpointer=checkpointer, name=NAME)
+    return compiled.with_config(recursion_limit=_RECURSION_LIMIT)
+
+
+graph = build_graph()

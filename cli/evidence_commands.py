@@ -55,7 +55,8 @@ def subgraph(
         float, typer.Option(min=0, help="Weight of the confidence in a path's score.")
     ] = 1.0,
     direction: Annotated[
-        Literal["both", "out"], typer.Option(help="Walk facts both ways, or only from head to tail.")
+        Literal["both", "out"],
+        typer.Option(help="Walk facts both ways, or only from head to tail."),
     ] = "both",
     ignore_confidence: Annotated[
         bool, typer.Option("--ignore-confidence", help="Take every confidence as 1 (DoG-E).")

@@ -156,7 +156,8 @@ def info(store: Store, as_json: Json = False, _debug: Debug = False) -> None:
 def link(
     store: Store,
     mention: Annotated[
-        str, typer.Argument(metavar="MENTION", help="A name as people write it.", show_default=False)
+        str,
+        typer.Argument(metavar="MENTION", help="A name as people write it.", show_default=False),
     ],
     top: Annotated[int, typer.Option(metavar="N", min=1, help="How many candidates.")] = 10,
     as_json: Json = False,
@@ -197,9 +198,7 @@ def neighbors(
     store: Store,
     entity: Annotated[
         str,
-        typer.Argument(
-            metavar="ENTITY", help="An entity's id, name or alias.", show_default=False
-        ),
+        typer.Argument(metavar="ENTITY", help="An entity's id, name or alias.", show_default=False),
     ],
     relation: Annotated[
         str | None, typer.Option(metavar="R", help="Only facts with this relation id.")

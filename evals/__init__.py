@@ -1,0 +1,1 @@
+"""Evaluation: readers of data sets, metrics, the runner, reports."""

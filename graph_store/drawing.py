@@ -241,7 +241,9 @@ class _Picture:
         bar = self._figure.add_axes(
             ((wide - MARGIN - 2.2) / wide, 0.36 / high, 2.2 / wide, 0.11 / high)
         )
-        bar.imshow([[i / 255 for i in range(256)]], cmap=self._ramp, aspect="auto", extent=(0, 1, 0, 1))
+        bar.imshow(
+            [[i / 255 for i in range(256)]], cmap=self._ramp, aspect="auto", extent=(0, 1, 0, 1)
+        )
         bar.set(yticks=[], xticks=[0, 0.25, 0.5, 0.75, 1])
         bar.set_xticklabels(["0", "0.25", "0.5", "0.75", "1"])
         bar.tick_params(labelsize=NOTE_SIZE - 1, length=2, colors=SOFT_INK)

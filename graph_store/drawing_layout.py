@@ -153,9 +153,7 @@ def _place_rows(layout: Layout, columns: list[list[str]]) -> None:
     placed: set[str] = set()
     for number in sorted(range(len(columns)), key=lambda n: (abs(n - fullest), n)):
         column = columns[number]
-        wanted = {
-            e: _mean([boxes[o].y for o in links[e] if o in placed], math.inf) for e in column
-        }
+        wanted = {e: _mean([boxes[o].y for o in links[e] if o in placed], math.inf) for e in column}
         known = [y for y in wanted.values() if y < math.inf]
         wanted = {e: y if y < math.inf else _mean(known, 0.0) for e, y in wanted.items()}
         column.sort(key=lambda e: -wanted[e])

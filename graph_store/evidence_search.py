@@ -248,7 +248,7 @@ class EvidenceSearcher:
         self._score(search, self._candidates(search, expansion))
 
     def _candidates(self, search: _Search, expansion: _Expansion) -> list[_Walk]:
-        """Return every retained path extended by every fact to a then unvisited neighbour (Eq. 7)."""
+        """Return every retained path extended by every fact to a then unvisited entity (Eq. 7)."""
         visited, step = search.visited, expansion.step
         steps = [
             (fact, other)
@@ -263,9 +263,7 @@ class EvidenceSearcher:
             confidence = 1.0 if self._ignore_confidence else fact.confidence
             for walk in expansion.walks:
                 text = f"{walk.text}, {fact.text}" if walk.text else fact.text
-                walks.append(
-                    _Walk((*walk.facts, fact), other, walk.confidence * confidence, text)
-                )
+                walks.append(_Walk((*walk.facts, fact), other, walk.confidence * confidence, text))
         return walks
 
     def _likeliest(

@@ -38,7 +38,7 @@ _TOKEN = re.compile(rf"[{_CJK}]|[^\W{_CJK}_]+(?:['’.&+#-]*[^\W{_CJK}_]+)*[+#]*
 
 
 def name_key(text: str) -> str:
-    """Return the main key of a name: NFKC, case-folded, `_` and runs of white space as one blank."""
+    """Return the main key of a name: NFKC, case-folded, `_` and runs of blanks as one blank."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     return _BLANKS.sub(" ", folded).strip()[:MAX_KEY]
 

@@ -9,7 +9,6 @@ makes evidence independent of batching; `tests/integration/test_embedding.py` ho
 from __future__ import annotations
 
 import importlib.util
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -101,7 +100,7 @@ def _onnx_file(folder: Path) -> Path:
         if not target.exists():
             temporary = target.with_suffix(".tmp")
             temporary.write_bytes(_build(folder / "model.safetensors"))
-            os.replace(temporary, target)
+            temporary.replace(target)
     return target
 
 
@@ -163,7 +162,12 @@ class _Graph:
         bias = np.concatenate([self.tensors[f"{p}.bias"] for p in parts])
         attended = self._node(
             "Attention",
-            [source, self._weight(f"{number}.qkv", qkv), self._weight(f"{number}.b", bias), "lengths"],
+            [
+                source,
+                self._weight(f"{number}.qkv", qkv),
+                self._weight(f"{number}.b", bias),
+                "lengths",
+            ],
             [f"{number}.attended"],
             num_heads=HEADS,
         )

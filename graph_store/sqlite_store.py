@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from graph_store.base import StoreBase, check_direction, unknown_entity
 from graph_store.errors import StoreError
@@ -65,9 +66,11 @@ class SqliteStore(StoreBase):
 
     def entity(self, entity: str) -> Entity:
         """See `GraphStore.entity`."""
-        row = self._connection().execute(
-            f"SELECT eid, {_NAME.format('e')} FROM entity e WHERE id = ?", (entity,)
-        ).fetchone()
+        row = (
+            self._connection()
+            .execute(f"SELECT eid, {_NAME.format('e')} FROM entity e WHERE id = ?", (entity,))
+            .fetchone()
+        )
         if row is None:
             raise unknown_entity(self, entity)
         aliases = self._connection().execute(
@@ -92,7 +95,9 @@ class SqliteStore(StoreBase):
             arguments.append(self._relation_row(relation))
             condition = "AND f.r = ?2"
         outgoing = _ROW.format(index="", other="t", here="h", condition=condition)
-        incoming = _ROW.format(index="INDEXED BY fact_tail", other="h", here="t", condition=condition)
+        incoming = _ROW.format(
+            index="INDEXED BY fact_tail", other="h", here="t", condition=condition
+        )
         both = f"{outgoing} UNION ALL {incoming} AND f.h <> ?1"
         sql = {"out": outgoing, "in": incoming, "both": both}[direction] + _ORDER
         if limit is not None:
@@ -130,8 +135,8 @@ class SqliteStore(StoreBase):
         for start in range(0, len(keys), _MAX_VARIABLES):
             some = keys[start : start + _MAX_VARIABLES]
             sql = _FOUND.format(marks=",".join("?" * len(some)))
-            for key, *hit, kind in self._connection().execute(sql, some):
-                found.setdefault(key, []).append(NameHit(*hit, is_alias=kind == KIND_ALIAS))
+            for key, *hit in self._connection().execute(sql, some):
+                found.setdefault(key, []).append(_hit(hit))
         return found
 
     def by_trigram(self, key: str, limit: int) -> list[NameHit]:
@@ -145,16 +150,20 @@ class SqliteStore(StoreBase):
         if len(rows) < FEW_TRIGRAM_HITS:
             first = key[:2]
             rows += self._connection().execute(_PREFIX, (first, f"{first}\U0010ffff", limit))
-        return [NameHit(*hit, is_alias=kind == KIND_ALIAS) for *hit, kind in rows]
+        return [_hit(row) for row in rows]
 
     def degree(self, entity: str, at_most: int) -> int:
         """See `GraphStore.degree`."""
         eid, _ = self._entity_row(entity)
-        (count,) = self._connection().execute(
-            "SELECT count(*) FROM (SELECT 1 FROM fact WHERE h = ?1 UNION ALL "
-            "SELECT 1 FROM fact WHERE t = ?1 AND h <> ?1 LIMIT ?2)",
-            (eid, at_most),
-        ).fetchone()
+        (count,) = (
+            self._connection()
+            .execute(
+                "SELECT count(*) FROM (SELECT 1 FROM fact WHERE h = ?1 UNION ALL "
+                "SELECT 1 FROM fact WHERE t = ?1 AND h <> ?1 LIMIT ?2)",
+                (eid, at_most),
+            )
+            .fetchone()
+        )
         return int(count)
 
     def facts(self) -> Iterator[Triple]:
@@ -207,36 +216,42 @@ class SqliteStore(StoreBase):
         return connection
 
     def _entity_row(self, entity: str) -> tuple[int, str]:
-        row = self._connection().execute(
-            "SELECT eid, COALESCE(name, id) FROM entity WHERE id = ?", (entity,)
-        ).fetchone()
+        row = (
+            self._connection()
+            .execute("SELECT eid, COALESCE(name, id) FROM entity WHERE id = ?", (entity,))
+            .fetchone()
+        )
         if row is None:
             raise unknown_entity(self, entity)
         return int(row[0]), str(row[1])
 
     def _relation_row(self, relation: str) -> int:
-        row = self._connection().execute(
-            "SELECT rid FROM relation WHERE id = ?", (relation,)
-        ).fetchone()
+        row = (
+            self._connection()
+            .execute("SELECT rid FROM relation WHERE id = ?", (relation,))
+            .fetchone()
+        )
         # An unknown relation has no facts: -1 matches none.
         return -1 if row is None else int(row[0])
 
-    def _triple(self, row: tuple[object, ...], eid: int, entity: str, name: str) -> Triple:
+    def _triple(self, row: tuple[Any, ...], eid: int, entity: str, name: str) -> Triple:
         h, relation, t, c, other, other_name, label, _, r = row
         note = self._note(h, r, t)
-        here, there = (entity, name), (str(other), str(other_name))
+        here, there = (entity, name), (other, other_name)
         head, tail = (here, there) if h == eid else (there, here)
-        return Triple(
-            head[0], str(relation), tail[0], float(c), head[1], tail[1], str(label or ""), *note  # type: ignore[arg-type]
-        )
+        return Triple(head[0], relation, tail[0], c, head[1], tail[1], label or "", *note)
 
     def _note(self, h: object, r: object, t: object) -> tuple[str | None, str | None]:
         if self._has_notes():
-            row = self._connection().execute(
-                "SELECT provenance, validity FROM fact_note JOIN note USING (nid) "
-                "WHERE h = ? AND r = ? AND t = ?",
-                (h, r, t),
-            ).fetchone()
+            row = (
+                self._connection()
+                .execute(
+                    "SELECT provenance, validity FROM fact_note JOIN note USING (nid) "
+                    "WHERE h = ? AND r = ? AND t = ?",
+                    (h, r, t),
+                )
+                .fetchone()
+            )
             if row is not None:
                 return (row[0], row[1])
         return (None, None)
@@ -247,6 +262,11 @@ class SqliteStore(StoreBase):
             found = self._connection().execute("SELECT 1 FROM fact_note LIMIT 1").fetchone()
             known = self._local.has_notes = found is not None
         return known
+
+
+def _hit(row: Sequence[Any]) -> NameHit:
+    entity, name, label, kind = row
+    return NameHit(entity, name, label, kind == KIND_ALIAS)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

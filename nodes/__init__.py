@@ -1,0 +1,1 @@
+"""What one role does, the shared retrieval node, and the door to language models."""

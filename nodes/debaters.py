@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from langchain_core.runnables import RunnableConfig
-
 from nodes.debate import (
     NAMES,
     DebateContext,
@@ -30,7 +28,6 @@ async def speak(
     instruction: str,
     state: DebateState,
     settings: DebateContext,
-    config: RunnableConfig,
     *,
     sees_facts: bool,
 ) -> dict[str, Any]:
@@ -50,9 +47,7 @@ async def speak(
         ]
     has_facts = sees_facts and settings.use_graph and bool(state.get("evidence"))
     form = statement_form(question_type_of(state), choices_of(state), cites=has_facts)
-    reply = await consult(
-        role, Prompt(texts.SYSTEM, parts), form, settings, config, round=number, k=k
-    )
+    reply = await consult(role, Prompt(texts.SYSTEM, parts), form, settings, round=number, k=k)
     said = Statement(
         role=role,
         round=number,
@@ -62,7 +57,7 @@ async def speak(
         argument=getattr(reply.value, "argument", ""),
         fault=reply.fault,
     )
-    update = reply.update({"node": role, "step": step_of(config), **said})
+    update = reply.update({"node": role, "step": step_of(), **said})
     if reply.failure is None:
         update["statements"] = [said]
         emit({"event": "said", **said, "text": said["argument"], "seconds": reply.seconds})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
 from nodes.context import settings_of
@@ -27,7 +26,8 @@ from prompts import debate_on_graph as texts
 
 
 async def decision_maker(
-    state: DebateState, runtime: Runtime[DebateContext], config: RunnableConfig
+    state: DebateState,
+    runtime: Runtime[DebateContext],
 ) -> dict[str, Any]:
     """Decide how the debate goes on, from the question, the evidence and this round's replies."""
     settings = settings_of(runtime, DebateContext)
@@ -36,14 +36,13 @@ async def decision_maker(
     if state.get("error"):
         return {}
     if all(statement["fault"] for statement in statements):
-        return _nothing_to_decide(state, settings, config)
+        return _nothing_to_decide(state, settings)
     form = DecisionForm if settings.may_expand else DecisionWithoutExpansion
     reply = await consult(
         "decision_maker",
         Prompt(texts.SYSTEM, _parts(state, settings)),
         form,
         settings,
-        config,
         round=number,
         k=k,
     )
@@ -58,7 +57,7 @@ async def decision_maker(
         note=note,
         agreement=agree(statements),
     )
-    update = reply.update({"node": "decision_maker", "step": step_of(config), **decision})
+    update = reply.update({"node": "decision_maker", "step": step_of(), **decision})
     if reply.failure is None:
         update["decisions"] = [decision]
         emit({"event": "decided", **decision, "seconds": reply.seconds})
@@ -77,9 +76,10 @@ def _parts(state: DebateState, settings: DebateContext) -> list[str]:
 
 
 def _nothing_to_decide(
-    state: DebateState, settings: DebateContext, config: RunnableConfig
+    state: DebateState,
+    settings: DebateContext,
 ) -> dict[str, Any]:
-    """Go on without a call when neither debater could be read; in the last round that is failure."""
+    """Go on without a call when neither debater could be read; at last that is failure."""
     note = "neither debater's reply could be read"
     decision = Decision(
         round=state["round"],
@@ -91,7 +91,7 @@ def _nothing_to_decide(
         agreement=False,
     )
     emit({"event": "decided", **decision, "seconds": 0.0})
-    entry = {"node": "decision_maker", "step": step_of(config), **decision}
+    entry = {"node": "decision_maker", "step": step_of(), **decision}
     update: dict[str, Any] = {"decisions": [decision], "trace": [entry]}
     if state["round"] >= settings.max_rounds:
         fault = last_statements(state)[0]["fault"]
@@ -102,7 +102,7 @@ def _nothing_to_decide(
 def _effective(
     chosen: Action | None, state: DebateState, settings: DebateContext
 ) -> tuple[Action, str | None]:
-    """Return what is done: `continue` for an unreadable choice and for `expand` at the highest K."""
+    """Return what is done: `continue` if unreadable, or if `expand` comes at the highest K."""
     if chosen is None:
         return "continue", "the choice could not be read: continue"
     if chosen == "expand" and (state.get("level") or 0) + 1 >= len(settings.levels):

@@ -1,10 +1,9 @@
-"""One call that answers from the evidence, or from nothing: the variants without debate (Table 3)."""
+"""One call that answers from the evidence, or from nothing: no debate (Table 3)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
 from nodes.context import settings_of
@@ -15,7 +14,8 @@ from prompts import debate_on_graph as texts
 
 
 async def direct_answer(
-    state: DebateState, runtime: Runtime[DebateContext], config: RunnableConfig
+    state: DebateState,
+    runtime: Runtime[DebateContext],
 ) -> dict[str, Any]:
     """Answer in a single call, with the evidence in the prompt where a graph is used."""
     settings = settings_of(runtime, DebateContext)
@@ -23,6 +23,4 @@ async def direct_answer(
     parts = [*shared_parts(state, settings, facts=settings.use_graph), ask]
     cites = settings.use_graph and bool(state.get("evidence"))
     where = {"k": current_k(state, settings)}
-    return await judge_from(
-        "direct_answer", parts, state, settings, config, cites=cites, where=where
-    )
+    return await judge_from("direct_answer", parts, state, settings, cites=cites, where=where)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
 from nodes.context import settings_of
@@ -22,7 +21,8 @@ from prompts import debate_on_graph as texts
 
 
 async def judge(
-    state: DebateState, runtime: Runtime[DebateContext], config: RunnableConfig
+    state: DebateState,
+    runtime: Runtime[DebateContext],
 ) -> dict[str, Any]:
     """Give the verdict: answer, confidence, reason. The evidence is not shown to the Judge."""
     settings = settings_of(runtime, DebateContext)
@@ -31,4 +31,4 @@ async def judge(
         ask += texts.OPEN_JUDGE
     parts = [*shared_parts(state, settings, facts=False), ask]
     where = {"round": state.get("round"), "k": current_k(state, settings)}
-    return await judge_from("judge", parts, state, settings, config, cites=False, where=where)
+    return await judge_from("judge", parts, state, settings, cites=False, where=where)

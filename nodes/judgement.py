@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from langchain_core.runnables import RunnableConfig
-
 from nodes.context import MethodContext
 from nodes.llm import Prompt
 from nodes.replies import verdict as verdict_form
@@ -19,14 +17,13 @@ async def judge_from(
     parts: list[str],
     state: Question,
     settings: MethodContext,
-    config: RunnableConfig,
     *,
     cites: bool,
     where: dict[str, Any],
 ) -> dict[str, Any]:
     """Return the state update with `verdict`, or with `error` when there is none."""
     form = verdict_form(question_type_of(state), choices_of(state), cites=cites)
-    reply = await consult(role, Prompt(SYSTEM, parts), form, settings, config, **where)
+    reply = await consult(role, Prompt(SYSTEM, parts), form, settings, **where)
     percent = getattr(reply.value, "confidence", None)
     found = {
         "answer": getattr(reply.value, "answer", None),
@@ -34,7 +31,7 @@ async def judge_from(
         "confidence": None if percent is None else percent / 100,
         "reason": getattr(reply.value, "reason", ""),
     }
-    update = reply.update({"node": role, "step": step_of(config), **where, **found})
+    update = reply.update({"node": role, "step": step_of(), **where, **found})
     if reply.value is not None:
         update["verdict"] = found
         answer = found["answer"]

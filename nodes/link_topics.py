@@ -6,7 +6,6 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any
 
-from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
 from graph_store import StoreError, UnknownEntityError, shared_store
@@ -25,12 +24,13 @@ MEANINGS = 3
 
 
 async def link_topics(
-    state: MethodState, runtime: Runtime[GraphContext], config: RunnableConfig
+    state: MethodState,
+    runtime: Runtime[Any],
 ) -> dict[str, Any]:
     """Link the given topic entities, or find them in the question: longest names first."""
     settings = settings_of(runtime, GraphContext)
     started = time.perf_counter()
-    entry: dict[str, Any] = {"node": "link_topics", "step": step_of(config)}
+    entry: dict[str, Any] = {"node": "link_topics", "step": step_of()}
     try:
         topics, warnings = await asyncio.to_thread(_link, state, settings)
     except (StoreError, ValueError) as error:
@@ -76,19 +76,12 @@ def _meanings(text: str, candidates: Sequence[Candidate], warnings: list[str]) -
 
 
 def _choice_topics(store: GraphStore, choices: dict[str, str]) -> list[Topic]:
-    found: list[Topic] = []
-    for text in choices.values():
-        for candidate in link_mention(store, text, top=1):
-            if candidate.score >= RESOLVED:
-                found.append(
-                    Topic(
-                        mention=text,
-                        entity=candidate.entity,
-                        name=candidate.name,
-                        score=candidate.score,
-                    )
-                )
-    return found
+    return [
+        Topic(mention=text, entity=best.entity, name=best.name, score=best.score)
+        for text in choices.values()
+        for best in link_mention(store, text, top=1)
+        if best.score >= RESOLVED
+    ]
 
 
 def unknown_topic(error: dict[str, Any] | None) -> bool:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from langchain_core.caches import BaseCache
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import AIMessage, BaseMessage
+    from langchain_core.runnables import Runnable, RunnableConfig
 
     from nodes.context import MethodContext
 
@@ -100,7 +101,7 @@ async def ask(
     request = _Request(role, spec, temperature, max_tokens, seed, schema)
     messages: list[BaseMessage] = [SystemMessage(prompt.system), HumanMessage(prompt.user)]
     calls: list[Call] = []
-    fault = ""
+    reply, fault = "", ""
     for repair in (False, True):
         if repair:
             form = json.dumps(schema.get("properties", {}), ensure_ascii=False)
@@ -128,7 +129,9 @@ def json_schema_of(kind: type[Reply]) -> dict[str, Any]:
     schema.pop("title", None)
     for name, field_schema in schema.get("properties", {}).items():
         kept = {k: v for k, v in field_schema.items() if v is not None}
-        schema["properties"][name] = {k: v for k, v in kept.items() if k not in ("title", "default")}
+        schema["properties"][name] = {
+            k: v for k, v in kept.items() if k not in ("title", "default")
+        }
     schema["required"] = list(schema.get("properties", {}))
     schema["additionalProperties"] = False
     return schema
@@ -148,10 +151,9 @@ async def _reply(
     if message is None:
         model = await _chat_model(request.spec, settings.timeout_seconds, notify)
         bound = _bind(model, request)
+        named: RunnableConfig = {"run_name": request.role, "tags": [request.role]}
         message = await with_retries(
-            lambda: bound.ainvoke(
-                list(messages), config={"run_name": request.role, "tags": [request.role]}
-            ),
+            lambda: bound.ainvoke(list(messages), config=named),
             attempts=settings.max_retries + 1,
             what=_describe(request.spec),
             notify=notify,
@@ -179,7 +181,7 @@ def _account(request: _Request, message: AIMessage, cached: bool, seconds: float
     }
 
 
-def _bind(model: BaseChatModel, request: _Request) -> Any:
+def _bind(model: BaseChatModel, request: _Request) -> Runnable[Any, AIMessage]:
     """Bind a request's parameters in the way that its kind of server takes them."""
     wanted = {
         "type": "json_schema",
@@ -218,15 +220,15 @@ _models: weakref.WeakKeyDictionary[_Loop, dict[Any, asyncio.Task[BaseChatModel]]
 
 
 async def _chat_model(
-    spec: ModelSpec, timeout: float, notify: Callable[[str], None]
+    spec: ModelSpec, seconds: float, notify: Callable[[str], None]
 ) -> BaseChatModel:
     """Return a specification's model, built once an event loop however many ask at once."""
     known = _models.setdefault(asyncio.get_running_loop(), {})
-    key = (spec, timeout)
+    key = (spec, seconds)
     if spec.kind == "chat":
-        return await build_chat_model(spec, timeout, notify)
+        return await build_chat_model(spec, seconds, notify)
     if key not in known or (known[key].done() and known[key].exception() is not None):
-        known[key] = asyncio.ensure_future(build_chat_model(spec, timeout, notify))
+        known[key] = asyncio.ensure_future(build_chat_model(spec, seconds, notify))
     # Shielded: one caller's cancellation must not end the building for the others.
     return await asyncio.shield(known[key])
 
@@ -248,7 +250,7 @@ async def _from_cache(cache: BaseCache | None, key: tuple[str, str]) -> AIMessag
     if cache is None:
         return None
     found = await asyncio.to_thread(cache.lookup, *key)
-    return found[0].message if found else None  # type: ignore[attr-defined,no-any-return]
+    return found[0].message if found else None  # type: ignore[attr-defined]
 
 
 async def _to_cache(cache: BaseCache | None, key: tuple[str, str], message: AIMessage) -> None:

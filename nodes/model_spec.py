@@ -1,4 +1,4 @@
-"""From a model specification to a chat model: `local`, `openai:NAME`, `vllm:NAME@URL`, `NAME@URL`."""
+"""From a model specification to a chat model."""
 
 from __future__ import annotations
 
@@ -62,8 +62,13 @@ def register_chat_model(name: str, model: BaseChatModel) -> str:
     return f"chat:{name}"
 
 
-async def build_chat_model(spec: ModelSpec, timeout: float, notify: Notify) -> BaseChatModel:
+async def build_chat_model(spec: ModelSpec, seconds: float, notify: Notify) -> BaseChatModel:
     """Return the chat model of a specification; its own retries are off, the door has them.
+
+    Args:
+        spec: which model.
+        seconds: longest wait for one reply.
+        notify: told what takes long.
 
     Raises:
         ModelError: it cannot be had (no key, no file, extra not installed).
@@ -75,13 +80,13 @@ async def build_chat_model(spec: ModelSpec, timeout: float, notify: Notify) -> B
     if spec.kind == "openai":
         if not os.environ.get("OPENAI_API_KEY"):
             raise ModelError(f"openai:{spec.name} needs OPENAI_API_KEY in the environment")
-        return await asyncio.to_thread(_openai, model=spec.name, timeout=timeout)
+        return await asyncio.to_thread(_openai, model=spec.name, timeout=seconds)
     if spec.kind == "server":
         key = os.environ.get("GRAPHMOOT_API_KEY") or os.environ.get("OPENAI_API_KEY") or "none"
         return await asyncio.to_thread(
-            _openai, model=spec.name, base_url=spec.url, api_key=key, timeout=timeout
+            _openai, model=spec.name, base_url=spec.url, api_key=key, timeout=seconds
         )
-    return await asyncio.to_thread(_embedded, spec.name, timeout, notify)
+    return await asyncio.to_thread(_embedded, spec.name, seconds, notify)
 
 
 def _openai(*, trust_env: bool = True, **settings: Any) -> BaseChatModel:

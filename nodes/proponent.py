@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
 from nodes.context import settings_of
@@ -14,10 +13,9 @@ from prompts import debate_on_graph as texts
 
 
 async def proponent(
-    state: DebateState, runtime: Runtime[DebateContext], config: RunnableConfig
+    state: DebateState,
+    runtime: Runtime[DebateContext],
 ) -> dict[str, Any]:
     """Give the Proponent's reply of this round; it sees the evidence."""
     settings = settings_of(runtime, DebateContext)
-    return await speak(
-        "proponent", "challenger", texts.PROPONENT, state, settings, config, sees_facts=True
-    )
+    return await speak("proponent", "challenger", texts.PROPONENT, state, settings, sees_facts=True)

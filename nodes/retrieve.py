@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
 from graph_store import StoreError
@@ -15,18 +14,16 @@ from nodes.state import MethodState
 from nodes.tools import find_evidence
 
 
-async def retrieve_evidence(
-    state: MethodState, runtime: Runtime[GraphContext], config: RunnableConfig, *, k: int
-) -> dict[str, Any]:
+async def retrieve_evidence(state: MethodState, runtime: Runtime[Any], *, k: int) -> dict[str, Any]:
     """Search evidence at level K and unite it with what is already there (§4.2, Eq. 14).
 
     Facts that are new come after the known ones: what a model has read stays a prefix.
     """
     settings = settings_of(runtime, GraphContext)
     started = time.perf_counter()
-    entry: dict[str, Any] = {"node": "retrieve", "step": step_of(config), "k": k}
+    entry: dict[str, Any] = {"node": "retrieve", "step": step_of(), "k": k}
     try:
-        found = await find_evidence.ainvoke(_arguments(state, settings, k), config=config)
+        found = await find_evidence.ainvoke(_arguments(state, settings, k))
     except (StoreError, ValueError) as error:
         emit({"event": "failed", "role": "retrieve", "message": str(error)})
         failure = {"type": type(error).__name__, "message": str(error)}
@@ -80,9 +77,7 @@ def fact_key(fact: dict[str, Any]) -> tuple[str, str, str]:
     )
 
 
-def _new_facts(
-    found: dict[str, Any], known: list[dict[str, Any]], k: int
-) -> list[dict[str, Any]]:
+def _new_facts(found: dict[str, Any], known: list[dict[str, Any]], k: int) -> list[dict[str, Any]]:
     seen = {fact_key(fact) for fact in known}
     best: dict[tuple[str, str, str], float] = {}
     for path in found["paths"]:

@@ -6,8 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from langchain_core.runnables import RunnableConfig
-from langgraph.config import get_stream_writer
+from langgraph.config import get_config, get_stream_writer
 
 from nodes.answers import Reply
 from nodes.context import MethodContext
@@ -53,7 +52,6 @@ async def consult(
     prompt: Prompt,
     kind: type[R],
     settings: MethodContext,
-    config: RunnableConfig,
     **facts: Any,
 ) -> Consultation[R]:
     """Ask a role's model; failures come back as values. `facts` go with the `started` event."""
@@ -66,7 +64,7 @@ async def consult(
             prompt,
             kind,
             settings,
-            step=step_of(config),
+            step=step_of(),
             notify=lambda text: emit({"event": "model", "text": text}),
         )
         out.value, out.calls = answer.value, answer.calls
@@ -89,6 +87,10 @@ def emit(event: dict[str, Any]) -> None:
     writer(event)
 
 
-def step_of(config: RunnableConfig) -> int:
-    """Return the superstep of a node run, from its config."""
-    return int(config.get("metadata", {}).get("langgraph_step", 0))
+def step_of() -> int:
+    """Return the superstep of the node that runs; 0 outside a graph."""
+    try:
+        metadata = get_config().get("metadata", {})
+    except RuntimeError:
+        return 0
+    return int(metadata.get("langgraph_step", 0))

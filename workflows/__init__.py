@@ -1,0 +1,1 @@
+"""One LangGraph state machine a method."""

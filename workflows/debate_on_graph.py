@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from langchain_core.runnables import RunnableConfig
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
@@ -33,7 +32,9 @@ from nodes.state import Question
 
 NAME = "debate-on-graph"
 PAPER = "Yu, Chen, Wu 2026: Debate-on-Graph"
-SUMMARY = "Proponent and Challenger debate over evidence that grows until they agree; a Judge rules."
+SUMMARY = (
+    "Proponent and Challenger debate over evidence that grows until they agree; a Judge rules."
+)
 ROLES = ("proponent", "challenger", "decision_maker", "judge", "direct_answer")
 READS_CONFIDENCE = True
 TYPICAL_CALLS = "4 to 10 (3 a round and the Judge)"
@@ -45,7 +46,8 @@ _RECURSION_LIMIT = 80
 
 
 async def retrieve(
-    state: DebateState, runtime: Runtime[DebateContext], config: RunnableConfig
+    state: DebateState,
+    runtime: Runtime[DebateContext],
 ) -> dict[str, Any]:
     """Search evidence at the first K, or at the next one when the evidence is to be expanded."""
     settings = settings_of(runtime, DebateContext)
@@ -53,7 +55,7 @@ async def retrieve(
     level = 0 if level is None else level + 1
     if not state.get("topics"):
         return {"level": level, "evidence": []}
-    update = await retrieve_evidence(state, runtime, config, k=settings.levels[level])
+    update = await retrieve_evidence(state, runtime, k=settings.levels[level])
     return {"level": level, **update}
 
 
@@ -63,7 +65,8 @@ def open_round(state: DebateState) -> dict[str, Any]:
 
 
 def report(
-    state: DebateState, runtime: Runtime[DebateContext], config: RunnableConfig
+    state: DebateState,
+    runtime: Runtime[DebateContext],
 ) -> dict[str, Any]:
     """Put the result together: the answer, the facts it rests on, how the debate ended."""
     settings = settings_of(runtime, DebateContext)
@@ -87,12 +90,14 @@ def report(
     budget = ended["by"] if str(ended["by"]).startswith("the budget") else None
     if budget:
         result["warnings"].append(f"ended early by {budget}")
-    return {"result": result, "trace": [{"node": "report", "step": step_of(config)}]}
+    return {"result": result, "trace": [{"node": "report", "step": step_of()}]}
 
 
 def _supporting(state: DebateState) -> set[int]:
-    """Return the facts cited for the answer: by the direct answer, or by the last Proponent that
-    held the answer which the Judge gave."""
+    """Return the facts cited for the answer.
+
+    By the direct answer itself, else by the Proponent when it last held the Judge's answer.
+    """
     verdict = state.get("verdict") or {}
     cited = set(verdict.get("facts") or [])
     for statement in reversed(state.get("statements") or []):
@@ -117,7 +122,7 @@ def _ended_by(state: DebateState, settings: DebateContext) -> str:
 
 
 def begin(
-    state: DebateState, runtime: Runtime[DebateContext]
+    _state: DebateState, runtime: Runtime[DebateContext]
 ) -> Literal["with graph", "debate", "direct"]:
     """Route the start by the variant."""
     settings = settings_of(runtime, DebateContext)

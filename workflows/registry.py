@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from types import ModuleType, NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -89,7 +89,9 @@ class Method:
             fault = error.errors(include_url=False)[0]
             name = ".".join(map(str, fault["loc"])) or "settings"
             message = fault["msg"].removeprefix("Value error, ")
-            raise ValueError(f"setting {name}={values.get(str(fault['loc'][0]))}: {message}") from error
+            raise ValueError(
+                f"setting {name}={values.get(str(fault['loc'][0]))}: {message}"
+            ) from error
 
 
 def names() -> list[str]:
@@ -97,7 +99,7 @@ def names() -> list[str]:
     return list(_MODULES)
 
 
-@lru_cache(maxsize=None)
+@cache
 def get(method: str) -> Method:
     """Return a method by name; raises `UnknownMethodError`."""
     if method not in _MODULES:
@@ -108,7 +110,9 @@ def get(method: str) -> Method:
 def _parse(value: Any, annotation: Any) -> Any:
     if not isinstance(value, str):
         return value
-    options = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    options = (
+        get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    )
     if NoneType in options and value.strip().casefold() in ("", "none", "null"):
         return None
     if str in options:

@@ -21,9 +21,7 @@ Row = tuple[int, list[str]]
 
 def read_tsv(lines: Iterable[str]) -> Iterator[RawFact | tuple[int, RowError]]:
     """Yield the facts of tab-separated lines, or a line number with what is wrong there."""
-    return _facts(
-        (number, line.rstrip("\r\n").split("\t")) for number, line in enumerate(lines, 1)
-    )
+    return _facts((number, line.rstrip("\r\n").split("\t")) for number, line in enumerate(lines, 1))
 
 
 def read_csv(lines: Iterable[str]) -> Iterator[RawFact | tuple[int, RowError]]:

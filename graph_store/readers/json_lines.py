@@ -27,7 +27,8 @@ def read_jsonl(lines: Iterable[str]) -> Iterator[RawFact | tuple[int, RowError]]
 
 def _fact(line: int, value: Any) -> RawFact:
     if isinstance(value, list) and 3 <= len(value) <= 5:
-        return RawFact(line, *value[:4], provenance=value[4] if len(value) == 5 else None)
+        head, relation, tail, confidence, provenance = (*value, None, None)[:5]
+        return RawFact(line, head, relation, tail, confidence, provenance=provenance)
     if not isinstance(value, dict):
         raise RowError("not an object", "neither an object nor an array of 3 to 5")
     names = list(value)

@@ -94,13 +94,13 @@ def confidence_reader(scale: Scale, default: float | None) -> Callable[[Any], fl
 def _number(value: Any) -> float:
     text = str(value).strip().strip('"').strip()
     try:
-        if isinstance(value, bool) or "_" in text:
-            raise ValueError(text)
-        number = float(text)
+        # Python also reads `1_000`; a table does not mean that.
+        number = math.nan if isinstance(value, bool) or "_" in text else float(text)
+        readable = not isinstance(value, bool) and "_" not in text
     except ValueError:
-        raise RowError(
-            "confidence not a number", f"the confidence '{shorten(text)}' is not a number"
-        ) from None
+        number, readable = math.nan, False
+    if not readable:
+        raise RowError("confidence not a number", f"the confidence '{shorten(text)}' is no number")
     if not math.isfinite(number):
         raise RowError("confidence not finite", f"the confidence is {text}")
     return number

@@ -83,8 +83,6 @@ def read_source(
         raise StoreError(f"{path}: damaged gzip after line {line}: {error}") from error
 
 
-
-
 def open_lines(path: Path, on_bytes: Callable[[int], None] | None = None) -> io.TextIOWrapper:
     """Open a plain or gzipped UTF-8 file as lines; a byte order mark is dropped.
 
@@ -100,9 +98,9 @@ def open_lines(path: Path, on_bytes: Callable[[int], None] | None = None) -> io.
     except OSError as error:
         raise StoreError(f"{path}: cannot be opened: {error.strerror}") from error
     told: io.RawIOBase | io.BufferedIOBase = _Told(raw, on_bytes) if on_bytes else raw
-    buffered = io.BufferedReader(told, 1 << 20)  # type: ignore[type-var]
+    buffered = io.BufferedReader(told, 1 << 20)
     binary = gzip.GzipFile(fileobj=buffered) if buffered.peek(2)[:2] == b"\x1f\x8b" else buffered
-    return io.TextIOWrapper(binary, encoding="utf-8-sig", newline="\n")  # type: ignore[arg-type]
+    return io.TextIOWrapper(binary, encoding="utf-8-sig", newline="\n")
 
 
 class _Told(io.RawIOBase):

@@ -183,9 +183,7 @@ async def test_an_unreadable_judge_is_a_typed_failure_not_a_default(store):
 
 
 async def test_a_lost_server_ends_the_run_with_one_line_and_keeps_what_was_said(store):
-    state, _ = await run(
-        store, {"decision_maker": ConnectionRefusedError("no")}, max_retries=0
-    )
+    state, _ = await run(store, {"decision_maker": ConnectionRefusedError("no")}, max_retries=0)
     result = state["result"]
     assert result["status"] == "failed"
     assert result["error"]["type"] == ModelError.__name__
@@ -227,9 +225,10 @@ async def test_without_graph_and_debate_it_is_a_single_zero_shot_call():
         QUESTION, context={"model": spec, "use_graph": False, "debate": False}
     )
     assert state["result"]["usage"]["llm_calls"] == 1
-    assert "facts" not in model.asked[0].parameters["response_format"]["json_schema"]["schema"][
-        "properties"
-    ]
+    assert (
+        "facts"
+        not in model.asked[0].parameters["response_format"]["json_schema"]["schema"]["properties"]
+    )
 
 
 async def test_fixed_k_debates_without_expansion(store):
@@ -372,7 +371,9 @@ async def test_equal_input_gives_an_equal_result(store):
 async def test_a_run_can_be_forked_from_a_checkpoint(store):
     from langgraph.checkpoint.memory import InMemorySaver
 
-    spec, model = scripted(script(judge=[{"answer": "B", "confidence": 9}, {"answer": "A", "confidence": 8}]))
+    spec, model = scripted(
+        script(judge=[{"answer": "B", "confidence": 9}, {"answer": "A", "confidence": 8}])
+    )
     saved = build_graph(InMemorySaver())
     config = {"configurable": {"thread_id": "1"}}
     context = {"graph": store, "model": spec}

@@ -110,20 +110,21 @@ def subgraph(
         embedder=_embedder(similarity),
         **{name: value for name, value in limits.items() if value is not None},
     )
+    # Files first: whoever pipes the table into `head` still wants them.
+    _write_files(found, png, graphml)
     if as_json:
         output.print_json(found.to_dict())
     else:
         _print(found)
     _tell(found)
-    _write_files(found, png, graphml)
 
 
 def _embedder(name: str | None) -> Embedder | None:
     if name is None:
         return None
-    from graph_store import evidence_search
+    from graph_store.embedding import load_embedder
 
-    return evidence_search.load_embedder(name)
+    return load_embedder(name)
 
 
 def _write_files(found: Subgraph, png: Path | None, graphml: Path | None) -> None:

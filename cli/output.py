@@ -75,7 +75,7 @@ def _console(file: Any) -> Console:
 
 def print_json(value: Any) -> None:
     """Print one JSON document on stdout, in UTF-8 whatever the locale says."""
-    text = json.dumps(value, ensure_ascii=False, indent=2).translate(_C1)
+    text = json.dumps(value, ensure_ascii=False, indent=2, default=str).translate(_C1)
     # A lone surrogate (a broken byte in an argument) becomes \udcXX, which is how JSON writes it.
     data = f"{text}\n".encode("utf-8", "backslashreplace")
     sys.stdout.flush()
@@ -84,7 +84,8 @@ def print_json(value: Any) -> None:
 
 
 def note(text: str) -> None:
-    """Say something about the run on stderr, one line."""
+    """Say something about the run on stderr, one line, after what stdout has so far."""
+    sys.stdout.flush()
     print(visible(text), file=sys.stderr)
 
 

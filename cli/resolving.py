@@ -11,9 +11,6 @@ from cli.output import note
 if TYPE_CHECKING:
     from graph_store import Candidate, Entity, GraphStore
 
-LEAST_SCORE = 0.9
-"""A name or alias links from here on; what is below is only similar (see `linking`)."""
-
 _LISTED = 10
 
 
@@ -27,19 +24,16 @@ def resolve_entity(store: GraphStore, typed: str) -> Entity:
         CommandError: several entities are called that; they are listed.
     """
     from graph_store.errors import UnknownEntityError, shorten
+    from graph_store.linking import resolve_entity as meanings_of
 
     try:
-        return store.entity(typed)
+        return store.entity(typed.strip())
     except UnknownEntityError:
-        candidates = store.link(typed, top=_LISTED + 1)
-    sure = [c for c in candidates if c.score >= LEAST_SCORE]
-    if not sure:
-        raise UnknownEntityError(typed, [shown_candidate(c) for c in candidates[:5]])
-    best = [c for c in sure if c.score == sure[0].score]
+        best = meanings_of(store, typed)
     if len(best) > 1:
-        count = f"more than {_LISTED}" if len(best) > _LISTED else str(len(best))
         raise CommandError(
-            f"'{shorten(typed)}' may be {count} entities of this graph; give the id of one:",
+            f"'{shorten(typed)}' is ambiguous: {len(best)} entities are called so; "
+            "give the id of one:",
             BAD_INPUT,
             [described_candidate(store, c) for c in best[:_LISTED]],
         )
@@ -94,14 +88,14 @@ def resolve_topics(store: GraphStore, question: str, typed: Sequence[str]) -> li
 
 def check_relation(store: GraphStore, entity: str, relation: str) -> None:
     """Raise `CommandError` with near ones when no fact of the graph has this relation."""
-    if any(use.relation == relation for use in store.relations(entity)):
+    here = [use.relation for use in store.relations(entity)]
+    if relation in here:
         return
     known = _relations(store)
     if relation in known:
         return
     from graph_store.errors import shorten
 
-    here = [use.relation for use in store.relations(entity)]
     near = _near(relation, known) or list(dict.fromkeys(here))[:5]
     names = ", ".join(f"'{shorten(name)}'" for name in near)
     raise CommandError(

@@ -57,6 +57,12 @@ def check_direction(direction: str) -> Direction:
     return direction  # type: ignore[return-value]
 
 
+def check_limit(limit: int | None) -> None:
+    """Raise `ValueError` for a negative limit."""
+    if limit is not None and limit < 0:
+        raise ValueError(f"limit is {limit}, not 0 or more")
+
+
 def fact_order(entity: str, fact: Triple) -> tuple[float, str, str, str, bool]:
     """Sort key of the facts around an entity; see `GraphStore`."""
     other = fact.other(entity)

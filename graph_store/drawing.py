@@ -25,6 +25,9 @@ MARGIN, FOOT, LEAST_WIDTH = 0.4, 0.75, 6.4
 """Inches: around the drawing, for the legend below it, of the whole picture at least."""
 
 PIXELS_AN_INCH, MOST_PIXELS = 150, 12_000
+MOST_FACTS = 60
+"""More are not drawn, and the picture says so: nobody can read them. GraphML has them all."""
+
 INK, SOFT_INK, PAPER = "#1c2733", "#5b6b7c", "#ffffff"
 TOPIC_FILL, TOPIC_LINE, FILL, LINE = "#ffe3ab", "#c77700", "#f2f5f8", "#8a9bad"
 RAMP = ("#c9d1d9", "#86a8ca", "#2f74b5", "#0b3566")
@@ -152,7 +155,8 @@ class _Picture:
         self._draw_legend(axes, wide, high, left)
 
     def _layout(self) -> Layout:
-        facts, topics = self._subgraph.facts, self._subgraph.topic_entities
+        # Facts come best first and along their paths, so that those drawn hang together.
+        facts, topics = self._subgraph.facts[:MOST_FACTS], self._subgraph.topic_entities
         names = dict.fromkeys(topics, "")
         for fact in facts:
             names[fact.head], names[fact.tail] = fact.head_name, fact.tail_name
@@ -164,7 +168,7 @@ class _Picture:
             text = _wrapped(entity_words(name))
             if namesakes[name] > 1:
                 text += f"\n({_printable(shorten(entity, LINE_CHARACTERS))})"
-            wide, high = self._measure(text, NAME_SIZE)
+            wide, high = self._measure(text, NAME_SIZE, bold=entity in topics)
             boxes[entity] = Box(
                 text, wide + 0.26, high + 0.2, topic=entity in topics, column=column
             )
@@ -179,10 +183,11 @@ class _Picture:
         wide, high = self._measure(text, LABEL_SIZE)
         return Box(text, wide + 0.08, high + 0.06)
 
-    def _measure(self, text: str, points: float) -> tuple[float, float]:
+    def _measure(self, text: str, points: float, *, bold: bool = False) -> tuple[float, float]:
         from matplotlib.font_manager import FontProperties
 
-        renderer, font = self._figure.canvas.get_renderer(), FontProperties(size=points)
+        renderer = self._figure.canvas.get_renderer()
+        font = FontProperties(size=points, weight="bold" if bold else "normal")
         lines = [renderer.get_text_width_height_descent(x, font, False) for x in text.split("\n")]
         wide = max(line[0] for line in lines) / self._figure.dpi
         return (wide, len(lines) * points * 1.22 / 72)
@@ -238,6 +243,9 @@ class _Picture:
         for x, text, topic in ((start, "topic entity", True), (start + 1.3, "entity", False)):
             _rectangle(axes, x + 0.13, low, 0.26, 0.17, topic=topic)
             axes.text(x + 0.33, low, text, fontsize=NOTE_SIZE, color=SOFT_INK, va="center")
+        if (count := len(self._subgraph.facts)) > MOST_FACTS:
+            text = f"the best {MOST_FACTS} of {count:,} facts"
+            axes.text(start + 2.15, low, text, fontsize=NOTE_SIZE, color=SOFT_INK, va="center")
         bar = self._figure.add_axes(
             ((wide - MARGIN - 2.2) / wide, 0.36 / high, 2.2 / wide, 0.11 / high)
         )

@@ -180,10 +180,11 @@ def _bend(layout: Layout) -> None:
             head, tail = layout.boxes[edge.fact.head], layout.boxes[edge.fact.tail]
             if head is tail:
                 edge.points = _loop(head, position)
-            elif head.column == tail.column:
-                edge.points = _beside(head, tail, position)
+                continue
+            starts, ends = ports[id(edge), True], ports[id(edge), False]
+            if head.column == tail.column:
+                edge.points = _beside(head, tail, starts, ends, position)
             else:
-                starts, ends = ports[id(edge), True], ports[id(edge), False]
                 edge.points = _across(head, tail, starts, ends, apart * BEND * 2)
 
 
@@ -196,8 +197,8 @@ def _ports(layout: Layout) -> dict[tuple[int, bool], float]:
             (edge.fact.tail, edge.fact.head, False),
         ):
             box, other = layout.boxes[here], layout.boxes[there]
-            if box.column != other.column:
-                side = sides.setdefault((here, other.column > box.column), [])
+            if box is not other:
+                side = sides.setdefault((here, other.column >= box.column), [])
                 side.append((-other.y, order, edge, starts))
     ports: dict[tuple[int, bool], float] = {}
     for (entity, _), items in sides.items():
@@ -218,12 +219,11 @@ def _across(head: Box, tail: Box, starts: float, ends: float, bend: float) -> li
     return _curve(a, b, c, d)
 
 
-def _beside(head: Box, tail: Box, position: int) -> list[Point]:
+def _beside(head: Box, tail: Box, starts: float, ends: float, position: int) -> list[Point]:
     """Go from one box of a column to another by the right of what is between."""
     out = 0.45 + 0.13 * abs(head.y - tail.y) + 0.4 * position
-    nudge = 0.1 * (1 if head.y < tail.y else -1)
-    a = (head.x + head.width / 2, head.y + nudge)
-    d = (tail.x + tail.width / 2, tail.y - nudge)
+    a = (head.x + head.width / 2, head.y + starts)
+    d = (tail.x + tail.width / 2, tail.y + ends)
     far = max(a[0], d[0]) + out
     return _curve(a, (far, a[1]), (far, d[1]), d)
 

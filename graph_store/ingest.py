@@ -64,7 +64,7 @@ class IngestReport:
 
 
 def ingest(
-    sources: Sequence[str | Path],
+    sources: Sequence[str | Path] | str | Path,
     to: str | Path,
     *,
     source_format: str = "auto",
@@ -82,7 +82,7 @@ def ingest(
     an interrupt or a full disk leaves the old store as it was.
 
     Args:
-        sources: files of quads, plain or gzip.
+        sources: files of quads (or one), plain or gzip.
         to: the store file.
         source_format: `auto`, `tsv`, `csv`, `jsonl`.
         confidence_scale: `none` (confidences in (0, 1]), `divide:X`, `minmax` (lowest weight 0.01,
@@ -105,8 +105,11 @@ def ingest(
     if on_error not in ("fail", "skip"):
         raise ValueError(f"on_error is '{on_error}', not fail or skip")
     scale = parse_scale(confidence_scale)
-    paths = [Path(source) for source in sources]
-    for path in paths:
+    paths = [Path(p) for p in ([sources] if isinstance(sources, str | Path) else sources)]
+    if not paths:
+        raise StoreError("no source is given")
+    tables = {"names": names, "aliases": aliases, "relations": relations}
+    for path in (*paths, *(Path(table) for table in tables.values() if table is not None)):
         if not path.exists():
             raise StoreError(f"{path}: no such file")
     tell = progress or (lambda _step, _done, _total: None)
@@ -116,7 +119,7 @@ def ingest(
         _read_facts(writer, paths, source_format, scale, default_confidence, on_error, report, tell)
         if scale == "minmax":
             writer.scale_minmax(default_confidence)
-        _read_tables(writer, {"names": names, "aliases": aliases, "relations": relations}, report)
+        _read_tables(writer, tables, report)
         info = writer.finish(lambda step: tell(step, 0, 0))
     except BaseException:
         writer.abort()
@@ -191,12 +194,15 @@ def _take(writer: SqliteWriter, raw: RawFact, confidence: Callable[[Any], float]
     relation = clean_name(raw.relation, "relation")
     tail = clean_name(raw.tail, "tail")
     value = confidence(raw.confidence)
-    writer.add(
-        head, relation, tail, value, optional_text(raw.provenance), optional_text(raw.validity)
-    )
-    for entity, name in ((head, raw.head_name), (tail, raw.tail_name)):
-        if name and (cleaned := optional_text(name)):
-            writer.name(entity, cleaned)
+    provenance = optional_text(raw.provenance, "provenance")
+    validity = optional_text(raw.validity, "validity")
+    head_name = optional_text(raw.head_name, "head's name")
+    tail_name = optional_text(raw.tail_name, "tail's name")
+    writer.add(head, relation, tail, value, provenance, validity)
+    if head_name:
+        writer.name(head, head_name)
+    if tail_name:
+        writer.name(tail, tail_name)
 
 
 def _read_tables(

@@ -24,6 +24,12 @@ MAX_KEY = 200
 """Names longer than this are indexed by their first characters."""
 
 MAX_MENTION_TOKENS = 8
+MAX_MENTION_CJK = 16
+"""Where words have no blanks between them, every character is a token."""
+
+MAX_SIMILAR_SPANS = 400
+"""How many stretches of a question without a known name are compared by trigrams."""
+
 FEW_TRIGRAM_HITS = 5
 """With fewer trigram hits (short words have few trigrams), names that begin alike are added."""
 
@@ -31,9 +37,14 @@ TRIGRAM_POOL = 60
 """How many trigram hits are re-scored by edit similarity."""
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_BLANKS = re.compile(r"[\s_]+")
+_BLANKS = re.compile(r"[\s_\x00]+")
 _OUTER = "\"'`“”‘’«»「」.,;:!?¿¡"
 _CJK = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_CJK_CHARACTER = re.compile(f"[{_CJK}]")
+_PLAIN = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ð": "d", "æ": "ae", "œ": "oe", "ı": "i"})
+_PART_OF_LETTER = (7, 8, 9)
+"""Combining classes of nukta, kana voicing and virama: without them it is another word."""
+
 _TOKEN = re.compile(rf"[{_CJK}]|[^\W{_CJK}_]+(?:['’.&+#-]*[^\W{_CJK}_]+)*[+#]*")
 
 
@@ -89,9 +100,16 @@ def _scored_match(hit: NameHit, wanted: str) -> Candidate:
         score, how = (0.93, "alias") if hit.is_alias else (1.0, "exact")
     elif hit.label.casefold() == wanted.casefold():
         score, how = (0.92, "alias") if hit.is_alias else (0.97, "case-folded")
+    elif max(len(hit.label), len(wanted)) > MAX_KEY and not _same_beyond_key(hit.label, wanted):
+        score, how = 0.89, "trigram"
     else:
         score, how = (0.91, "alias") if hit.is_alias else (0.95, "normalised")
     return Candidate(hit.entity, hit.name, score, how)
+
+
+def _same_beyond_key(label: str, wanted: str) -> bool:
+    ends = [name_keys(text[-MAX_KEY:]) for text in (label.rstrip(), wanted)]
+    return not set(ends[0]).isdisjoint(ends[1])
 
 
 def _scored_neighbour(hit: NameHit, key: str) -> Candidate:
@@ -108,9 +126,8 @@ def _scored_neighbour(hit: NameHit, key: str) -> Candidate:
 
 def _without_diacritics(text: str) -> str:
     decomposed = unicodedata.normalize("NFKD", text)
-    return unicodedata.normalize(
-        "NFKC", "".join(c for c in decomposed if not unicodedata.combining(c))
-    )
+    kept = (c for c in decomposed if unicodedata.combining(c) in (0, *_PART_OF_LETTER))
+    return unicodedata.normalize("NFKC", "".join(kept)).translate(_PLAIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +176,11 @@ def find_mentions(
     spans = _spans(question)
     found = store.by_name_keys(list(dict.fromkeys(span.key for span in spans)))
     taken: list[tuple[_Span, list[Candidate]]] = []
-    for span in sorted(spans, key=lambda s: (-s.tokens, s.start)):
+    covered = bytearray(len(question))
+    for span in sorted(spans, key=lambda s: (-s.tokens, s.start, -s.end)):
         hits = found.get(span.key)
-        if hits and not any(_overlap(span, other) for other, _ in taken):
+        if hits and not any(covered[span.start : span.end]):
+            covered[span.start : span.end] = b"\x01" * (span.end - span.start)
             taken.append((span, _ranked(hits, question[span.start : span.end])))
     if not taken:
         taken = _similar_spans(store, question, spans, min_trigram_score)
@@ -192,8 +211,10 @@ def _spans(question: str) -> list[_Span]:
     tokens = [(m.start(), m.end()) for m in _TOKEN.finditer(question)]
     spans: dict[tuple[int, int, str], _Span] = {}
     for first in range(len(tokens)):
-        for last in range(first, min(first + MAX_MENTION_TOKENS, len(tokens))):
-            start, end = tokens[first][0], _closing(question, tokens[first][0], tokens[last][1])
+        cjk = _CJK_CHARACTER.match(question, tokens[first][0])
+        longest = MAX_MENTION_CJK if cjk else MAX_MENTION_TOKENS
+        for last in range(first, min(first + longest, len(tokens))):
+            start, end = _bracketed(question, tokens[first][0], tokens[last][1])
             words = [question[a:b] for a, b in tokens[first : last + 1]]
             if all(word.casefold() in STOPWORDS for word in words):
                 continue
@@ -202,12 +223,15 @@ def _spans(question: str) -> list[_Span]:
     return list(spans.values())
 
 
-def _closing(question: str, start: int, end: int) -> int:
-    """Take in the bracket that closes one opened inside the span, as in `O'Neil (actor)`."""
+def _bracketed(question: str, start: int, end: int) -> tuple[int, int]:
+    """Take in the other bracket of one inside the span, as in `O'Neil (actor)`, `(No) Reply`."""
     inside = question[start:end]
-    if inside.count("(") == inside.count(")") + 1 and question[end : end + 1] == ")":
-        return end + 1
-    return end
+    opened = inside.count("(") - inside.count(")")
+    if opened == 1 and question[end : end + 1] == ")":
+        end += 1
+    elif opened == -1 and question[start - 1 : start] == "(":
+        start -= 1
+    return start, end
 
 
 def _overlap(a: _Span, b: _Span) -> bool:
@@ -218,9 +242,8 @@ def _similar_spans(
     store: GraphStore, question: str, spans: Sequence[_Span], least: float
 ) -> list[tuple[_Span, list[Candidate]]]:
     scored: list[tuple[float, _Span, list[Candidate]]] = []
-    for span in {(s.start, s.end): s for s in reversed(spans) if s.tokens <= 4}.values():
-        if len(span.key) < 4:
-            continue
+    distinct = {(s.start, s.end): s for s in reversed(spans) if s.tokens <= 4 and len(s.key) > 3}
+    for span in sorted(distinct.values(), key=lambda s: s.start)[:MAX_SIMILAR_SPANS]:
         candidates = [
             candidate
             for candidate in link_mention(store, question[span.start : span.end], top=5)

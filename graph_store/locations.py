@@ -65,6 +65,9 @@ def shared_store(location: str | Path = SAMPLE) -> GraphStore:
         key = (str(location), 0, 0)
     with _lock:
         if key not in _shared:
+            # Whoever still reads the replaced file goes on; nobody is handed it again.
+            for old in [known for known in _shared if known[0] == key[0]]:
+                del _shared[old]
             _shared[key] = open_store(location)
         return _shared[key]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import networkx as nx
 
-from graph_store.base import StoreBase, check_direction, fact_order, unknown_entity
+from graph_store.base import StoreBase, check_direction, check_limit, fact_order, unknown_entity
 from graph_store.linking import FEW_TRIGRAM_HITS, name_keys
 from graph_store.model import Direction, Entity, Triple
 from graph_store.protocol import NameHit, RelationUse, StoreInfo
@@ -71,6 +71,7 @@ class MemoryStore(StoreBase):
     ) -> list[Triple]:
         """See `GraphStore.neighbors`."""
         check_direction(direction)
+        check_limit(limit)
         self._check(entity)
         facts: list[Triple] = []
         if direction in ("out", "both"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from pathlib import Path
 
@@ -67,16 +68,32 @@ def connect_reader(path: Path) -> sqlite3.Connection:
         StoreError: the file cannot be opened or has another format version.
     """
     uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
-    try:
-        connection = sqlite3.connect(uri, uri=True, check_same_thread=False, cached_statements=256)
-        version = connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
-    except sqlite3.Error as error:
-        raise StoreError(f"{path}: cannot be read as a store: {error}") from error
-    if version is None or int(version[0]) != FORMAT_VERSION:
-        found = version[0] if version else "none"
-        raise StoreError(
-            f"{path}: store format {found}, this version reads {FORMAT_VERSION}: ingest it again"
-        )
-    connection.execute("PRAGMA mmap_size = 268435456")
-    connection.execute("PRAGMA query_only = 1")
+    with contextlib.ExitStack() as on_error:
+        try:
+            _check_whole(path)
+            connection = sqlite3.connect(
+                uri, uri=True, check_same_thread=False, cached_statements=256
+            )
+            on_error.callback(connection.close)
+            version = connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
+            connection.execute("PRAGMA mmap_size = 268435456")
+            connection.execute("PRAGMA query_only = 1")
+        except (sqlite3.Error, OSError) as error:
+            raise StoreError(f"{path}: cannot be read as a store: {error}") from error
+        if version is None or version[0] != str(FORMAT_VERSION):
+            found = version[0] if version else "none"
+            raise StoreError(
+                f"{path}: store format {found}, this version reads {FORMAT_VERSION}: "
+                "ingest it again"
+            )
+        on_error.pop_all()
     return connection
+
+
+def _check_whole(path: Path) -> None:
+    with path.open("rb") as file:
+        header = file.read(32)
+    page_size = int.from_bytes(header[16:18], "big")
+    pages = int.from_bytes(header[28:32], "big")
+    if path.stat().st_size < pages * (65536 if page_size == 1 else page_size):
+        raise StoreError(f"{path}: the file is cut short; copy it whole, or ingest it again")

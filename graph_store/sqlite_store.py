@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from graph_store.base import StoreBase, check_direction, unknown_entity
+from graph_store.base import StoreBase, check_direction, check_limit, unknown_entity
 from graph_store.errors import StoreError
 from graph_store.linking import FEW_TRIGRAM_HITS
 from graph_store.model import Direction, Entity, Triple
 from graph_store.protocol import NameHit, RelationUse, StoreInfo
-from graph_store.sqlite_schema import KIND_ALIAS, connect_reader
+from graph_store.sqlite_schema import KIND_ALIAS, KIND_ID, connect_reader
 
 _NAME = "COALESCE({0}.name, {0}.id)"
 _ROW = f"""
@@ -24,22 +24,22 @@ WHERE f.{{here}} = ?1 {{condition}}
 """
 _ORDER = " ORDER BY 4 DESC, 2, 6, 5, 8"
 
+_LABEL = f"COALESCE(l.text, CASE l.kind WHEN {KIND_ID} THEN e.id ELSE {_NAME.format('e')} END)"
 _FOUND = f"""
-SELECT k.key, e.id, {_NAME.format("e")}, COALESCE(l.text, CASE l.kind WHEN 1 THEN e.id ELSE
-{_NAME.format("e")} END), l.kind
+SELECT k.key, e.id, {_NAME.format("e")}, {_LABEL}, l.kind
 FROM name_key k JOIN label l ON l.lid = k.lid JOIN entity e ON e.eid = l.eid
 WHERE k.key IN ({{marks}}) ORDER BY k.key, k.lid
 """
 _TRIGRAM = f"""
-SELECT e.id, {_NAME.format("e")}, COALESCE(l.text, {_NAME.format("e")}), l.kind
+SELECT e.id, {_NAME.format("e")}, {_LABEL}, l.kind
 FROM (SELECT rowid AS lid, rank FROM name_trigram WHERE name_trigram MATCH ? ORDER BY rank, rowid
       LIMIT ?) m
 JOIN label l ON l.lid = m.lid JOIN entity e ON e.eid = l.eid ORDER BY m.rank, m.lid
 """
 _PREFIX = f"""
-SELECT DISTINCT e.id, {_NAME.format("e")}, COALESCE(l.text, {_NAME.format("e")}), l.kind
+SELECT e.id, {_NAME.format("e")}, {_LABEL}, l.kind
 FROM name_key k JOIN label l ON l.lid = k.lid JOIN entity e ON e.eid = l.eid
-WHERE k.key >= ? AND k.key < ? LIMIT ?
+WHERE k.key >= ? AND k.key < ? ORDER BY k.key, k.lid LIMIT ?
 """
 _MAX_VARIABLES = 500
 _MAX_TRIGRAMS = 24
@@ -62,21 +62,16 @@ class SqliteStore(StoreBase):
         self._lock = threading.Lock()
         self._opened = _identity(path)
         self._first = connect_reader(path)
-        self._all = [self._first]
+        self._closed = False
+        self._all: list[tuple[threading.Thread, sqlite3.Connection]] = []
 
     def entity(self, entity: str) -> Entity:
         """See `GraphStore.entity`."""
-        row = (
-            self._connection()
-            .execute(f"SELECT eid, {_NAME.format('e')} FROM entity e WHERE id = ?", (entity,))
-            .fetchone()
-        )
-        if row is None:
-            raise unknown_entity(self, entity)
+        eid, name = self._entity_row(entity)
         aliases = self._connection().execute(
-            "SELECT text FROM label WHERE eid = ? AND kind = ? ORDER BY lid", (row[0], KIND_ALIAS)
+            "SELECT text FROM label WHERE eid = ? AND kind = ? ORDER BY lid", (eid, KIND_ALIAS)
         )
-        return Entity(entity, row[1], tuple(text for (text,) in aliases))
+        return Entity(entity, name, tuple(text for (text,) in aliases))
 
     def neighbors(
         self,
@@ -88,6 +83,7 @@ class SqliteStore(StoreBase):
     ) -> list[Triple]:
         """See `GraphStore.neighbors`."""
         check_direction(direction)
+        check_limit(limit)
         eid, name = self._entity_row(entity)
         arguments: list[object] = [eid]
         condition = ""
@@ -132,6 +128,7 @@ class SqliteStore(StoreBase):
     def by_name_keys(self, keys: Sequence[str]) -> dict[str, list[NameHit]]:
         """See `GraphStore.by_name_keys`."""
         found: dict[str, list[NameHit]] = {}
+        keys = [key for key in dict.fromkeys(keys) if _storable(key)]
         for start in range(0, len(keys), _MAX_VARIABLES):
             some = keys[start : start + _MAX_VARIABLES]
             sql = _FOUND.format(marks=",".join("?" * len(some)))
@@ -141,6 +138,8 @@ class SqliteStore(StoreBase):
 
     def by_trigram(self, key: str, limit: int) -> list[NameHit]:
         """See `GraphStore.by_trigram`."""
+        if not _storable(key):
+            return []
         trigrams = list(dict.fromkeys(key[i : i + 3] for i in range(len(key) - 2)))
         rows: list[tuple[str, str, str, int]] = []
         if trigrams:
@@ -150,7 +149,7 @@ class SqliteStore(StoreBase):
         if len(rows) < FEW_TRIGRAM_HITS:
             first = key[:2]
             rows += self._connection().execute(_PREFIX, (first, f"{first}\U0010ffff", limit))
-        return [_hit(row) for row in rows]
+        return list(dict.fromkeys(_hit(row) for row in rows))[:limit]
 
     def degree(self, entity: str, at_most: int) -> int:
         """See `GraphStore.degree`."""
@@ -189,15 +188,19 @@ class SqliteStore(StoreBase):
     def close(self) -> None:
         """See `GraphStore.close`."""
         with self._lock:
-            for connection in self._all:
+            self._closed = True
+            self._first.close()
+            for _, connection in self._all:
                 connection.close()
             self._all.clear()
 
     def _connection(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if self._closed:
+            raise StoreError(f"{self.location}: the store was closed")
         if connection is None:
             with self._lock:
-                if not self._all:
+                if self._closed:
                     raise StoreError(f"{self.location}: the store was closed")
                 connection = self._open_for_thread()
             self._local.connection = connection
@@ -212,27 +215,33 @@ class SqliteStore(StoreBase):
         if _identity(self.path) != self._opened:
             connection.close()
             return self._first
-        self._all.append(connection)
+        self._close_those_of_ended_threads()
+        self._all.append((threading.current_thread(), connection))
         return connection
 
+    def _close_those_of_ended_threads(self) -> None:
+        # A server may start a thread for every request.
+        for thread, connection in self._all:
+            if not thread.is_alive():
+                connection.close()
+        self._all = [item for item in self._all if item[0].is_alive()]
+
     def _entity_row(self, entity: str) -> tuple[int, str]:
-        row = (
-            self._connection()
-            .execute("SELECT eid, COALESCE(name, id) FROM entity WHERE id = ?", (entity,))
-            .fetchone()
-        )
+        row = self._row("SELECT eid, COALESCE(name, id) FROM entity WHERE id = ?", entity)
         if row is None:
             raise unknown_entity(self, entity)
         return int(row[0]), str(row[1])
 
     def _relation_row(self, relation: str) -> int:
-        row = (
-            self._connection()
-            .execute("SELECT rid FROM relation WHERE id = ?", (relation,))
-            .fetchone()
-        )
+        row = self._row("SELECT rid FROM relation WHERE id = ?", relation)
         # An unknown relation has no facts: -1 matches none.
         return -1 if row is None else int(row[0])
+
+    def _row(self, sql: str, name: str) -> tuple[Any, ...] | None:
+        if not _storable(name):
+            return None
+        row: tuple[Any, ...] | None = self._connection().execute(sql, (name,)).fetchone()
+        return row
 
     def _triple(self, row: tuple[Any, ...], eid: int, entity: str, name: str) -> Triple:
         h, relation, t, c, other, other_name, label, _, r = row
@@ -267,6 +276,11 @@ class SqliteStore(StoreBase):
 def _hit(row: Sequence[Any]) -> NameHit:
     entity, name, label, kind = row
     return NameHit(entity, name, label, kind == KIND_ALIAS)
+
+
+def _storable(text: str) -> bool:
+    """Return whether SQLite can hold a text; a command line may bring half characters."""
+    return text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import json
 import os
@@ -42,9 +43,10 @@ class SqliteWriter:
     """
 
     def __init__(self, target: Path) -> None:
-        self.target = target
-        self._temporary = target.with_name(target.name + TEMPORARY_SUFFIX)
         _check_target(target)
+        # A link to a store stays a link: the store that it names is replaced.
+        self.target = target.resolve() if target.is_symlink() else target
+        self._temporary = self.target.with_name(self.target.name + TEMPORARY_SUFFIX)
         self._entities: dict[str, int] = {}
         self._relations: dict[str, int] = {}
         self._notes: dict[tuple[str | None, str | None], int] = {}
@@ -52,8 +54,14 @@ class SqliteWriter:
         self._labels: dict[int, str] = {}
         self._aliases: dict[int, dict[str, None]] = {}
         self._rows: list[_Row] = []
-        self._staged = 0
-        self._db = self._open()
+        self._by_name: dict[str, list[str]] | None = None
+        with self._clear_errors():
+            self._lock = _locked_file(self._temporary, self.target)
+        try:
+            self._db = self._open()
+        except BaseException:
+            self._drop_temporary()
+            raise
 
     def add(
         self,
@@ -81,6 +89,7 @@ class SqliteWriter:
         eid = self._entities.get(entity)
         if eid is not None and name != entity:
             self._names.setdefault(eid, name)
+            self._by_name = None
         return eid is not None
 
     def alias(self, entity: str, alias: str) -> bool:
@@ -101,18 +110,24 @@ class SqliteWriter:
         """Return the entities whose id or display name is `name`."""
         if name in self._entities:
             return [name]
-        ids = list(self._entities)
-        return [ids[eid] for eid, shown in self._names.items() if shown == name]
+        if self._by_name is None:
+            self._by_name = {}
+            ids = list(self._entities)
+            for eid, shown in self._names.items():
+                self._by_name.setdefault(shown, []).append(ids[eid])
+        return self._by_name.get(name, [])
 
     def scale_minmax(self, default: float | None) -> None:
         """Scale the weights so that the highest is 1 and the lowest 0.01; see the ingest docs."""
         self._flush()
-        self._db.execute(
-            "UPDATE raw SET c = CASE WHEN c IS NULL THEN ?1 WHEN high = low THEN 1.0 "
-            "ELSE 0.01 + 0.99 * (c - low) / (high - low) END "
-            "FROM (SELECT min(c) AS low, max(c) AS high FROM raw)",
-            (default,),
-        )
+        with self._clear_errors():
+            self._db.execute(
+                "UPDATE raw SET c = CASE WHEN c IS NULL THEN ?1 WHEN high = low THEN 1.0 "
+                # Halved, so that the widest span of weights stays finite.
+                "ELSE min(1.0, 0.01 + 0.99 * ((c / 2 - low / 2) / (high / 2 - low / 2))) END "
+                "FROM (SELECT min(c) AS low, max(c) AS high FROM raw)",
+                (default,),
+            )
 
     def finish(self, on_step: Callable[[str], None] = lambda _: None) -> StoreInfo:
         """Merge, index, verify, and rename over the target; returns the store's counts."""
@@ -129,17 +144,27 @@ class SqliteWriter:
             self._db.close()
             on_step("saving")
             self._rename()
+            self._unlock()
         return info
 
     def abort(self) -> None:
         """Drop what was written; the target is as it was."""
         with contextlib.suppress(sqlite3.Error):
             self._db.close()
-        self._temporary.unlink(missing_ok=True)
+        self._drop_temporary()
+
+    def _drop_temporary(self) -> None:
+        if _is_at(self._lock, self._temporary):
+            self._temporary.unlink(missing_ok=True)
+        self._unlock()
+
+    def _unlock(self) -> None:
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
 
     def _open(self) -> sqlite3.Connection:
         with self._clear_errors():
-            self._remove_leftover()
             db = sqlite3.connect(self._temporary, isolation_level=None)
             for pragma in (
                 "page_size = 4096",
@@ -157,36 +182,24 @@ class SqliteWriter:
             db.execute("CREATE TEMP TABLE raw (h INTEGER, r INTEGER, t INTEGER, c REAL, n INTEGER)")
             return db
 
-    def _remove_leftover(self) -> None:
-        """Remove what a killed ingest left; refuse when that ingest is alive (it holds a lock)."""
-        if not self._temporary.exists():
-            return
-        other = sqlite3.connect(self._temporary, timeout=0, isolation_level=None)
-        try:
-            other.execute("BEGIN EXCLUSIVE")
-        except sqlite3.DatabaseError as error:
-            if "locked" in str(error):
-                raise StoreError(f"{self.target}: another ingest is writing this store") from error
-        finally:
-            other.close()
-        self._temporary.unlink(missing_ok=True)
-
     def _flush(self) -> None:
         with self._clear_errors():
             self._db.executemany("INSERT INTO raw VALUES (?, ?, ?, ?, ?)", self._rows)
-        self._staged += len(self._rows)
         self._rows.clear()
 
     def _merge(self) -> None:
         self._db.executescript(
             """
             INSERT INTO fact SELECT h, r, t, max(c) FROM raw GROUP BY h, r, t ORDER BY h, r, t;
-            INSERT INTO fact_note SELECT h, r, t, n FROM
-                (SELECT h, r, t, n, max(c) FROM raw GROUP BY h, r, t ORDER BY h, r, t)
-                WHERE n IS NOT NULL;
-            DROP TABLE raw;
             """
         )
+        if self._notes:  # of the row that won: the first with the highest confidence
+            self._db.execute(
+                "INSERT INTO fact_note SELECT h, r, t, n FROM (SELECT h, r, t, n, row_number() "
+                "OVER (PARTITION BY h, r, t ORDER BY c DESC, rowid) AS place FROM raw) "
+                "WHERE place = 1 AND n IS NOT NULL ORDER BY h, r, t"
+            )
+        self._db.execute("DROP TABLE raw")
 
     def _write_names(self) -> None:
         names, execute = self._names, self._db.executemany
@@ -270,6 +283,34 @@ class SqliteWriter:
             raise StoreError(
                 f"{self.target}: cannot be written: {reason}; the store is as it was"
             ) from error
+
+
+def _locked_file(path: Path, target: Path) -> int:
+    """Return a descriptor of an empty file at `path`, locked until it is closed.
+
+    What a killed ingest left there is emptied; a living one holds the lock.
+    """
+    while True:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_at(lock, path):
+                os.ftruncate(lock, 0)
+                return lock
+        except BlockingIOError:
+            os.close(lock)
+            raise StoreError(f"{target}: another ingest is writing this store") from None
+        except BaseException:
+            os.close(lock)
+            raise
+        os.close(lock)  # the other one was just done and took the file away
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except OSError:
+        return False
 
 
 def _check_target(target: Path) -> None:

@@ -18,12 +18,27 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from nodes.errors import UnusableAnswerError
 
-_THINK = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.S | re.I)
-_OPEN_THINK = re.compile(r"<think(?:ing)?>", re.I)
-_MARKS = re.compile(r"<\|[a-z_]+\|>|</?s>|\[/?INST\]")
-_ANSWER_WORD = re.compile(r"^\s*(?:final\s+)?answer\s*(?:is)?\s*[:=]\s*", re.I)
+_THINK_TAG = re.compile(r"<(/?)think(?:ing)?>", re.I)
+_MARKS = re.compile(
+    r"<[|\uff5c][^<>|\uff5c\s]{1,40}[|\uff5c]>|</?s>|\[/?INST\]|<(?:start|end)_of_turn>", re.I
+)
+_ANSWER_WORD = re.compile(
+    r"^\s*(?:the\s+)?(?:(?:final|correct)\s+)?answer\s*(?:is\s*[:=]|is\s|[:=])\s*", re.I
+)
+_OBJECT_START = re.compile(r"\{\s{0,20}[\"'\u201c]?\w{1,40}[\"'\u201d]?\s{0,20}:")
+_OPTION_WORD = re.compile(r"^(?:option|choice|label)\s*[:=]?\s+(?=\S)", re.I)
+_BETWEEN = re.compile(r"\s*(?:[|/,;]|\bor\b|\band\b)\s*", re.I)
 _YES = frozenset({"yes", "true", "y", "1", "correct"})
 _NO = frozenset({"no", "false", "n", "0", "incorrect"})
+
+LONGEST_REPLY = 400_000
+"""Characters of a reply that are looked at: its beginning and its end, half each."""
+LONGEST_MENDED = 40_000
+"""Characters of a broken object that mending is tried on."""
+SCAN_WORK = 4_000_000
+"""Characters that all attempts at a reply's braces may read together."""
+BARE_WORDS = 4
+"""Words that a reply without any form may have to be taken for one of the allowed words."""
 
 
 class Reply(BaseModel):
@@ -57,65 +72,113 @@ def read_reply(text: str, kind: type[R], *, truncated: bool = False) -> R:
     Raises:
         UnusableAnswerError: nothing in the text fits; the message says why.
     """
-    cleaned = _MARKS.sub("", _THINK.sub("", text)).strip()
+    text = text if len(text) <= LONGEST_REPLY else _ends_of(text)
+    cleaned = _MARKS.sub("", _without_thoughts(text)).strip()
     reason = "no JSON object in it"
-    for value in _values(_after_open_think(cleaned)):
+    for value in _candidates(text, cleaned, kind, truncated):
         try:
             return kind.model_validate(_coerce_fields(value, kind))
         except (ValidationError, UnusableAnswerError) as error:
             reason = _reason(error)
-    for value in _last_resorts(cleaned, kind, truncated):
-        try:
-            return kind.model_validate(_coerce_fields(value, kind))
-        except (ValidationError, UnusableAnswerError) as error:
-            reason = _reason(error)
+        except RecursionError:
+            reason = "nested too deeply"
     cut = "cut off at the token limit; " if truncated else ""
     raise UnusableAnswerError(f"{cut}{reason}", text)
 
 
-def _after_open_think(text: str) -> str:
-    return _OPEN_THINK.sub("", text)
+def _candidates(
+    text: str, cleaned: str, kind: type[Reply], truncated: bool
+) -> Iterator[dict[str, Any]]:
+    """Yield what the reply may have meant, the most faithful reading first."""
+    try:
+        whole = json.loads(text)
+    except (ValueError, RecursionError):
+        whole = None
+    if isinstance(whole, dict):
+        yield whole
+    yield from _values(cleaned)
+    yield from _last_resorts(cleaned, kind, truncated)
+
+
+def _ends_of(text: str) -> str:
+    half = LONGEST_REPLY // 2
+    return f"{text[:half]}\n{text[-half:]}"
+
+
+def _without_thoughts(text: str) -> str:
+    """Drop `<think>` blocks; one that never closes stays, and of a stray end all before it goes.
+
+    (A chat template that opens the block itself leaves only its end in the reply.)
+    """
+    kept: list[str] = []
+    start, opened = 0, -1
+    for tag in _THINK_TAG.finditer(text):
+        if not tag.group(1):
+            if opened < 0:
+                kept.append(text[start : tag.start()])
+                opened = start = tag.end()
+        else:
+            if opened < 0:
+                kept.clear()
+            opened, start = -1, tag.end()
+    kept.append(text[start:])
+    return _THINK_TAG.sub("", "".join(kept))
 
 
 def _values(text: str) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects in a text, the last one first."""
     decoder = json.JSONDecoder()
     found: list[dict[str, Any]] = []
-    position = 0
-    while (start := text.find("{", position)) >= 0:
+    position, work = 0, 0
+    while (start := text.find("{", position)) >= 0 and work < SCAN_WORK:
         try:
             value, end = decoder.raw_decode(text, start)
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError) as error:
+            work += getattr(error, "pos", len(text)) - start
             position = start + 1
             continue
-        if isinstance(value, dict):
-            found.append(value)
+        found.append(value)
         position = end
     yield from reversed(found)
 
 
 def _last_resorts(text: str, kind: type[Reply], truncated: bool) -> Iterator[dict[str, Any]]:
-    start = text.find("{")
-    if start >= 0:
-        mended = json_repair.loads(text[start:].replace("{{", "{").replace("}}", "}"))
-        if isinstance(mended, dict) and mended:
-            yield _without_cut_field(mended, text, kind, truncated)
+    if "{" in text:
+        for start in _broken_objects(text):
+            part = text[start : start + LONGEST_MENDED].replace("{{", "{").replace("}}", "}")
+            try:
+                mended = json_repair.loads(part)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(mended, dict) and mended:
+                yield _without_cut_field(mended, part, kind, truncated)
         return
     yield from _labelled_lines(text, kind)
     # A bare word is only believed where few words are allowed: a refusal is not an answer.
     bare = text.strip("`*\"'. \n")
-    if kind.MAIN and get_origin(kind.model_fields[kind.MAIN].annotation) is Literal:
+    few = len(bare) < 200 and len(bare.split()) <= BARE_WORDS
+    if few and kind.MAIN and get_origin(kind.model_fields[kind.MAIN].annotation) is Literal:
         yield {kind.MAIN: bare}
+
+
+def _broken_objects(text: str) -> Iterator[int]:
+    """Yield where a broken object may begin: the last brace before a name, then the first one."""
+    named = [match.start() for match in _OBJECT_START.finditer(text)]
+    starts = dict.fromkeys([*named[-1:], *named[:1], text.find("{")])
+    for start in starts:
+        part = text[start : start + LONGEST_MENDED]
+        if max(part.count("{"), part.count("[")) < 200:
+            yield start
 
 
 def _without_cut_field(
     value: dict[str, Any], text: str, kind: type[Reply], truncated: bool
 ) -> dict[str, Any]:
     """Drop the field in which a reply was cut off, unless half of it is of use."""
-    if not truncated and text.rstrip().endswith(("}", "```")):
+    if not truncated and text.count("}") >= text.count("{"):
         return value
     last = list(value)[-1]
-    if last.casefold() in kind.CUT_OK:
+    if str(last).casefold() in kind.CUT_OK:
         return value
     return {name: item for name, item in value.items() if name != last}
 
@@ -124,9 +187,9 @@ def _labelled_lines(text: str, kind: type[Reply]) -> Iterator[dict[str, Any]]:
     found = {}
     for name in kind.model_fields:
         words = re.escape(name).replace("_", "[ _]")
-        match = re.search(rf"^\W*{words}\W*:\s*(.+)$", text, re.I | re.M)
-        if match:
-            found[name] = match.group(1).strip().strip("*`\"' ")
+        line = re.compile(rf"^[^\w\n]{{0,9}}{words}[^\w\n:]{{0,9}}:\s{{0,9}}(\S.*)$", re.I | re.M)
+        for match in line.finditer(text):
+            found[name] = match.group(1).strip("*`\"' \t\r")
     if found:
         yield found
 
@@ -137,11 +200,28 @@ def _coerce_fields(value: dict[str, Any], kind: type[Reply]) -> dict[str, Any]:
     for name, field in kind.model_fields.items():
         if name in lowered:
             raw = lowered[name]
-            if name == kind.MAIN and isinstance(raw, str):
-                raw = kind.SYNONYMS.get(raw.strip().strip(".").casefold(), raw)
-            coerced = _coerce(raw, field.annotation)
-            out[name] = _ANSWER_WORD.sub("", coerced) if isinstance(coerced, str) else coerced
+            out[name] = _coerce(
+                _main_value(raw, kind, field.annotation) if name == kind.MAIN else raw,
+                field.annotation,
+            )
     return out
+
+
+def _main_value(raw: Any, kind: type[Reply], annotation: Any) -> Any:
+    """Return the main field's value without `Answer:`, a choice's words as its label."""
+    if isinstance(raw, list) and len(raw) == 1:
+        raw = raw[0]
+    text = _coerce_text(raw)
+    if not isinstance(text, str):
+        return raw
+    text = _ANSWER_WORD.sub("", text)
+    labels = get_args(annotation) if get_origin(annotation) is Literal else ()
+    if text.casefold() in {str(label).casefold() for label in labels}:
+        return text
+    words = text.strip().casefold()
+    if words == "null":
+        return None
+    return kind.SYNONYMS.get(words, kind.SYNONYMS.get(words.strip(".\"'"), text))
 
 
 def _coerce(value: Any, annotation: Any) -> Any:
@@ -185,21 +265,33 @@ def _coerce_bool(value: Any) -> Any:
 def _coerce_literal(value: Any, allowed: tuple[Any, ...]) -> Any:
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
+    if isinstance(value, list | dict):
+        return value
     text = _ANSWER_WORD.sub("", str(_coerce_text(value))).strip().casefold()
-    for option in allowed:
-        if text == str(option).casefold():
-            return option
-    if set(map(str, allowed)) == {"true", "false"} and text.strip(".!") in _YES | _NO:
-        return "true" if text.strip(".!") in _YES else "false"
+    by_text = {str(option).casefold(): option for option in allowed}
+    if text in by_text:
+        return by_text[text]
+    text = _OPTION_WORD.sub("", text).strip(".!()[]\"'*`")
+    if text in by_text:
+        return by_text[text]
+    if len(text) < 200 and _is_enumeration(text, by_text):
+        return value  # `stop|continue` names no choice
+    if set(by_text) == {"true", "false"}:
+        word = re.split(r"[\s.,;:!]", text, maxsplit=1)[0]
+        if text in _YES | _NO or (word in _YES | _NO and text[len(word)] in ".,;:!"):
+            return by_text["true" if word in _YES else "false"]
     # `B) bank`, `(b)`, `B. bank`, `expand the evidence`, but not `a dog`
-    first = re.match(r"[\W_]*(\w+)\s*([^\w\s]|$)?", text)
-    if first:
-        for option in allowed:
-            if first.group(1) == str(option).casefold() and (
-                len(first.group(1)) > 2 or first.group(2) is not None
-            ):
-                return option
+    first = re.match(r"[\W_]{0,9}(\w{1,80})\s{0,9}([^\w\s]|$)?", text)
+    if first and first.group(1) in by_text:
+        word = first.group(1)
+        if len(word) > 2 or first.group(2) is not None:
+            return by_text[word]
     return value
+
+
+def _is_enumeration(text: str, options: Mapping[str, Any]) -> bool:
+    parts = [part.strip("\"'() ") for part in _BETWEEN.split(text)]
+    return len({part for part in parts if part in options}) > 1
 
 
 def _reason(error: Exception) -> str:

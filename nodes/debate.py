@@ -5,10 +5,11 @@ from __future__ import annotations
 import operator
 import re
 import unicodedata
-from collections.abc import Sequence
-from typing import Annotated, Any, Literal, TypedDict
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
+from typing_extensions import TypedDict
 
 from graph_store.errors import shorten
 from nodes.context import GraphContext
@@ -122,16 +123,20 @@ def last_statements(state: DebateState) -> list[Statement]:
     return [spoken[-1] for role in roles if (spoken := statements_of(state, role))]
 
 
-def transcript(statements: Sequence[Statement], *, cited: bool = False) -> str:
-    """Return statements as delimited prompt text."""
-    return "\n".join(_shown(statement, cited) for statement in statements)
+def transcript(
+    statements: Sequence[Statement], choices: Mapping[str, str], *, cited: bool = False
+) -> str:
+    """Return statements as delimited prompt text, a choice's words beside its label."""
+    return "\n".join(_shown(statement, choices, cited) for statement in statements)
 
 
-def _shown(statement: Statement, cited: bool) -> str:
+def _shown(statement: Statement, choices: Mapping[str, str], cited: bool) -> str:
     argument = quoted(shorten(statement["argument"], ARGUMENT_SHOWN)) or "(no argument)"
     if cited and statement["facts"]:
         argument += f" [facts {', '.join(map(str, statement['facts']))}]"
     answer = "unreadable" if statement["fault"] else (statement["answer"] or "not known")
+    if answer in choices:
+        answer = f"{answer}. {choices[answer]}"
     name = NAMES[statement["role"]]
     return texts.REPLY.format(name=name, answer=quoted(answer), argument=argument)
 

@@ -37,12 +37,13 @@ async def speak(
     unreadable is recorded as such; the debate goes on with the other side.
     """
     number, k = state["round"], current_k(state, settings)
+    choices = state.get("choices") or {}
     own, other = statements_of(state, role), statements_of(state, opponent)
     parts = [*shared_parts(state, settings, facts=sees_facts), instruction]
     if own and other:
         parts += [
-            texts.EARLIER.format(replies=transcript(own, cited=sees_facts)),
-            texts.OPPONENT.format(opponent=NAMES[opponent], reply=transcript(other[-1:])),
+            texts.EARLIER.format(replies=transcript(own, choices, cited=sees_facts)),
+            texts.OPPONENT.format(opponent=NAMES[opponent], reply=transcript(other[-1:], choices)),
             texts.REBUT.format(opponent=NAMES[opponent]),
         ]
     has_facts = sees_facts and settings.use_graph and bool(state.get("evidence"))

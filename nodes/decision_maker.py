@@ -68,7 +68,7 @@ def _parts(state: DebateState, settings: DebateContext) -> list[str]:
     actions = [texts.ACTION_STOP, texts.ACTION_CONTINUE]
     if settings.may_expand:
         actions.append(texts.ACTION_EXPAND)
-    replies = transcript(last_statements(state), cited=True)
+    replies = transcript(last_statements(state), state.get("choices") or {}, cited=True)
     ask = texts.DECISION_MAKER.format(
         replies=replies, actions="\n".join(f"- {action}" for action in actions)
     )

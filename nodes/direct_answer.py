@@ -19,8 +19,10 @@ async def direct_answer(
 ) -> dict[str, Any]:
     """Answer in a single call, with the evidence in the prompt where a graph is used."""
     settings = settings_of(runtime, DebateContext)
-    ask = texts.DIRECT + (texts.OPEN_JUDGE if question_type_of(state) == "open" else "")
-    parts = [*shared_parts(state, settings, facts=settings.use_graph), ask]
     cites = settings.use_graph and bool(state.get("evidence"))
+    ask = texts.DIRECT_FROM_FACTS if cites else texts.DIRECT
+    if question_type_of(state) == "open":
+        ask += texts.OPEN_JUDGE
+    parts = [*shared_parts(state, settings, facts=settings.use_graph), ask]
     where = {"k": current_k(state, settings)}
     return await judge_from("direct_answer", parts, state, settings, cites=cites, where=where)

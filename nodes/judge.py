@@ -26,7 +26,8 @@ async def judge(
 ) -> dict[str, Any]:
     """Give the verdict: answer, confidence, reason. The evidence is not shown to the Judge."""
     settings = settings_of(runtime, DebateContext)
-    ask = texts.JUDGE.format(replies=transcript(last_statements(state)))
+    replies = transcript(last_statements(state), state.get("choices") or {})
+    ask = texts.JUDGE.format(replies=replies)
     if question_type_of(state) == "open":
         ask += texts.OPEN_JUDGE
     parts = [*shared_parts(state, settings, facts=False), ask]

@@ -1,7 +1,12 @@
-"""The forms of the roles' replies; short fields first, texts bounded, so that small models end."""
+"""The forms of the roles' replies.
+
+The argument comes before the answer, so that the answer follows from it (a small model that names
+a label first argues for another one); texts are bounded, so that it also ends.
+"""
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -9,10 +14,13 @@ from pydantic import Field, create_model, field_validator
 
 from nodes.answers import Reply
 
-ARGUMENT_LENGTH = 400
-REASON_LENGTH = 240
+ARGUMENT_LENGTH = 280
+REASON_LENGTH = 200
 ANSWER_LENGTH = 120
 FACTS_CITED = 6
+_CONFIDENCE = re.compile(
+    r"[~≈]?\s{0,3}([0-9]{1,9}(?:[.,][0-9]{1,20})?)\s{0,3}(%|percent|/\s?100)?\.?", re.I
+)
 
 
 class _Statement(Reply):
@@ -24,24 +32,26 @@ class _Cited(_Statement):
     @field_validator("facts", mode="before", check_fields=False)
     @classmethod
     def _numbers(cls, value: Any) -> Any:
-        """Keep what is a number: models also write `fact 3` or `[3]`."""
-        items = value if isinstance(value, list) else [value]
-        kept = ["".join(c for c in str(item) if c.isdigit()) for item in items]
-        return [int(item) for item in kept if item and len(item) < 6]
+        """Keep what is a number: models also write `fact 3`, `[3]` or `1, 3`."""
+        items = value if isinstance(value, list) else re.split(r"[,;]|\band\b", str(value))
+        numbers = (re.search(r"[0-9]+", str(item)) for item in items)
+        kept = [match.group() for match in numbers if match]
+        return [int(number) for number in kept if len(number) < 6]
 
 
 class _Sure(Reply):
     @field_validator("confidence", mode="before", check_fields=False)
     @classmethod
     def _percent(cls, value: Any) -> Any:
-        """Take 0.85, 85, `85 %` alike; anything else is no statement."""
-        try:
-            number = float(str(value).strip().rstrip("% "))
-        except ValueError:
+        """Take 0.85, 85, `85 %`, `85/100` alike; anything else is no statement."""
+        text = str(value).strip() if isinstance(value, int | float | str) else ""
+        match = _CONFIDENCE.fullmatch(text)
+        if match is None:
             return None
-        if 0 < number <= 1 and "." in str(value):
+        number = float(match.group(1).replace(",", "."))
+        if number <= 1 and not match.group(1).isdigit() and not match.group(2):
             number *= 100
-        return round(min(max(number, 0), 100))
+        return round(min(number, 100))
 
 
 def _at_most(length: int) -> Any:
@@ -65,7 +75,12 @@ Choices = tuple[tuple[str, str], ...]
 def answer_type(question_type: str, choices: Choices) -> Any:
     """Return the type of an answer: a choice's label, true/false, or text (null: not known)."""
     if question_type == "choice":
-        return Literal[tuple(label for label, _ in choices)]
+        labels = Literal[tuple(label for label, _ in choices)]
+        texts = [text for _, text in choices]
+        if len({text.strip().casefold() for text in texts}) < len(texts):
+            return labels
+        # The words are asked for, and read back as the label: small models mix labels up.
+        return Annotated[labels, Field(json_schema_extra={"enum": texts})]
     if question_type == "boolean":
         return Literal["true", "false"]
     return OpenAnswer
@@ -73,11 +88,12 @@ def answer_type(question_type: str, choices: Choices) -> Any:
 
 @lru_cache(maxsize=256)
 def statement(question_type: str, choices: Choices, *, cites: bool) -> type[Reply]:
-    """Return the form of a debater's reply: answer[, facts], argument."""
-    fields: dict[str, Any] = {"answer": (answer_type(question_type, choices), ...)}
+    """Return the form of a debater's reply: [facts, ]argument, answer."""
+    fields: dict[str, Any] = {}
     if cites:
         fields["facts"] = (Facts, Field(default_factory=list))
     fields["argument"] = (Argument, "")
+    fields["answer"] = (answer_type(question_type, choices), ...)
     base = _Cited if cites else _Statement
     return _with_synonyms(create_model("Statement", __base__=base, **fields), choices)
 
@@ -88,8 +104,8 @@ class Decision(Reply):
     MAIN: ClassVar[str | None] = "action"
     CUT_OK: ClassVar[frozenset[str]] = frozenset({"reason"})
 
-    action: Literal["stop", "continue", "expand"]
     reason: Reason = ""
+    action: Literal["stop", "continue", "expand"]
 
 
 class DecisionWithoutExpansion(Reply):
@@ -98,22 +114,23 @@ class DecisionWithoutExpansion(Reply):
     MAIN: ClassVar[str | None] = "action"
     CUT_OK: ClassVar[frozenset[str]] = frozenset({"reason"})
 
-    action: Literal["stop", "continue"]
     reason: Reason = ""
+    action: Literal["stop", "continue"]
 
 
 @lru_cache(maxsize=256)
 def verdict(question_type: str, choices: Choices, *, cites: bool) -> type[Reply]:
-    """Return the form of a judgement: answer[, facts], confidence in percent, reason."""
+    """Return the form of a judgement: [facts, ]reason, answer, confidence in percent."""
 
     class _Verdict(_Sure, _Cited):
         pass
 
-    fields: dict[str, Any] = {"answer": (answer_type(question_type, choices), ...)}
+    fields: dict[str, Any] = {}
     if cites:
         fields["facts"] = (Facts, Field(default_factory=list))
-    fields["confidence"] = (Percent, None)
     fields["reason"] = (Reason, "")
+    fields["answer"] = (answer_type(question_type, choices), ...)
+    fields["confidence"] = (Percent, None)
     return _with_synonyms(create_model("Verdict", __base__=_Verdict, **fields), choices)
 
 

@@ -42,6 +42,18 @@ def column_roles(names: Sequence[str]) -> dict[str, int]:
 
 
 def is_header(names: Sequence[str]) -> bool:
-    """Return whether a first row names a head, a relation and a tail column."""
+    """Return whether a first row names a head, a relation and a tail column.
+
+    A row with a number in it is a fact, also when its entities are called `h` and `t`.
+    """
     roles = column_roles(names)
-    return all(role in roles for role in REQUIRED)
+    named = all(role in roles or f"{role}_id" in roles for role in REQUIRED)
+    return named and ("confidence" in roles or not any(_is_number(name) for name in names))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.strip().strip('"'))
+    except ValueError:
+        return False
+    return True

@@ -18,14 +18,20 @@ def read_jsonl(lines: Iterable[str]) -> Iterator[RawFact | tuple[int, RowError]]
             continue
         try:
             yield _fact(number, json.loads(line.removeprefix("\ufeff")))
-        except json.JSONDecodeError as error:
-            fault = f"not JSON ({error.msg}): {shorten(line.strip(), 60)}"
-            yield (number, RowError("malformed JSON", fault))
-        except RowError as error:
-            yield (number, error)
+        except (ValueError, RecursionError) as error:  # RowError is a ValueError
+            yield (number, error if isinstance(error, RowError) else _malformed(line, error))
+
+
+def _malformed(line: str, error: Exception) -> RowError:
+    reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+    shown = line.strip()
+    hint = "; each line is one whole object or array" if shown in ("[", "{", "]", "}") else ""
+    return RowError("malformed JSON", f"not JSON ({reason}): {shorten(shown, 60)}{hint}")
 
 
 def _fact(line: int, value: Any) -> RawFact:
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        raise RowError("not an object", "an array of objects; write one object a line")
     if isinstance(value, list) and 3 <= len(value) <= 5:
         head, relation, tail, confidence, provenance = (*value, None, None)[:5]
         return RawFact(line, head, relation, tail, confidence, provenance=provenance)
@@ -47,8 +53,8 @@ def _fact(line: int, value: Any) -> RawFact:
         relation=get("relation"),
         tail=get("tail") if tail_id is None else tail_id,
         confidence=get("confidence"),
-        head_name=get("head_name") if head_id is None else get("head"),
-        tail_name=get("tail_name") if tail_id is None else get("tail"),
+        head_name=get("head_name") if head_id is None or get("head") is None else get("head"),
+        tail_name=get("tail_name") if tail_id is None or get("tail") is None else get("tail"),
         provenance=get("provenance"),
         validity=get("validity"),
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 import string
 import unicodedata
 from collections.abc import Callable
@@ -45,15 +47,13 @@ def clean_name(value: Any, what: str) -> str:
     Raises:
         RowError: it is no text, empty, or only punctuation.
     """
-    if isinstance(value, bool | dict | list) or value is None:
-        raise RowError(f"{what} missing", f"the {what} is {value!r}, not a name")
-    text = str(value).strip()
-    if len(text) >= 2 and text[0] == text[-1] == '"':
-        text = text[1:-1].replace('""', '"').strip()
+    if isinstance(value, bool | dict | list) or value is None or value != value:  # noqa: PLR0124
+        shown = "missing" if value is None else f"{shorten(repr(value))}, not a name"
+        raise RowError(f"{what} missing", f"the {what} is {shown}")
+    text = _unquoted(str(value))
     if not text:
         raise RowError(f"{what} empty", f"the {what} is empty")
-    if "\x00" in text:
-        raise RowError(f"{what} unreadable", f"the {what} holds a NUL character")
+    _check_readable(text, what)
     if all(c in _ASCII_SIGNS or unicodedata.category(c)[0] in _DROPPED for c in text):
         raise RowError(
             f"{what} only punctuation", f"the {what} '{shorten(text)}' is only punctuation"
@@ -61,14 +61,33 @@ def clean_name(value: Any, what: str) -> str:
     return text
 
 
-def optional_text(value: Any) -> str | None:
-    """Return a cleaned optional text, None when it is absent or blank."""
+def optional_text(value: Any, what: str = "text") -> str | None:
+    """Return a cleaned optional text, None when it is absent or blank.
+
+    Raises:
+        RowError: it holds what no text may hold.
+    """
     if value is None:
         return None
-    text = str(value).strip()
-    if len(text) >= 2 and text[0] == text[-1] == '"':
-        text = text[1:-1].replace('""', '"').strip()
+    listed = isinstance(value, dict | list)
+    text = _unquoted(json.dumps(value, ensure_ascii=False) if listed else str(value))
+    _check_readable(text, what)
     return text or None
+
+
+def _unquoted(text: str) -> str:
+    """Strip blanks and one pair of quotes around the whole; `"A" and "B"` has no such pair."""
+    text = text.strip()
+    if len(text) >= 2 and text[0] == text[-1] == '"' and '"' not in text[1:-1].replace('""', ""):
+        return text[1:-1].replace('""', '"').strip()
+    return text
+
+
+def _check_readable(text: str, what: str) -> None:
+    if "\x00" in text:
+        raise RowError(f"{what} unreadable", f"the {what} holds a NUL character")
+    if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
+        raise RowError(f"{what} unreadable", f"the {what} holds half of a surrogate pair")
 
 
 def confidence_reader(scale: Scale, default: float | None) -> Callable[[Any], float]:
@@ -84,7 +103,10 @@ def confidence_reader(scale: Scale, default: float | None) -> Callable[[Any], fl
     def read(value: Any) -> float:
         if value is None or (isinstance(value, str) and not value.strip().strip('"')):
             if default is None:
-                raise RowError("confidence missing", "no confidence; --default-confidence sets one")
+                raise RowError(
+                    "confidence missing",
+                    "no confidence (column `confidence`); --default-confidence sets one",
+                )
             return default if scale != "minmax" else math.nan
         return _scaled(_number(value), scale)
 
@@ -100,7 +122,14 @@ def _number(value: Any) -> float:
     except ValueError:
         number, readable = math.nan, False
     if not readable:
-        raise RowError("confidence not a number", f"the confidence '{shorten(text)}' is no number")
+        hint = ""
+        if re.fullmatch(r"[-+]?\d+,\d+", text):
+            hint = "; decimals follow a point, not a comma"
+        elif text.endswith("%"):
+            hint = "; write it without % and use --confidence-scale divide:100"
+        raise RowError(
+            "confidence not a number", f"the confidence '{shorten(text)}' is no number{hint}"
+        )
     if not math.isfinite(number):
         raise RowError("confidence not finite", f"the confidence is {text}")
     return number

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from graph_store.errors import RowError, StoreError
@@ -39,6 +40,9 @@ def sniff_format(path: Path) -> str:
     for suffix in reversed(suffixes):
         if suffix in _SUFFIXES:
             return _SUFFIXES[suffix]
+    if not path.is_file() and not path.is_dir():
+        # A look would take away what a pipe gives only once.
+        raise StoreError(f"{path}: is no plain file; --format says its format (tsv, csv, jsonl)")
     with open_lines(path) as file:
         try:
             first = next((line for line in file if line.strip()), "")
@@ -69,15 +73,34 @@ def read_source(
     name = sniff_format(path) if source_format == "auto" else source_format
     if name not in READERS:
         raise StoreError(f"format '{name}' is not one of auto, {', '.join(READERS)}")
+    with read_errors(path) as lines_of, open_lines(path, on_bytes) as file:
+        yield from READERS[name](lines_of(file))
+
+
+@contextlib.contextmanager
+def read_errors(path: Path) -> Iterator[Callable[[Iterable[str]], Iterator[str]]]:
+    """Turn faults of reading into one clear line.
+
+    Yields:
+        a function through which the lines go, so that the message can say after which one.
+
+    Raises:
+        StoreError: what is read is not UTF-8, a damaged gzip, or unreadable.
+    """
     line = 0
+
+    def counted(lines: Iterable[str]) -> Iterator[str]:
+        nonlocal line
+        for text in lines:
+            line += 1
+            yield text
+
     try:
-        with open_lines(path, on_bytes) as file:
-            for item in READERS[name](iter(file)):
-                line = item.line if isinstance(item, RawFact) else item[0]
-                yield item
+        yield counted
     except UnicodeDecodeError as error:
+        place = _first_bad_line(path) or line + 1
         raise StoreError(
-            f"{path}: not UTF-8 after line {line} ({error.reason}): convert it first"
+            f"{path}:{place}: not UTF-8 ({error.reason}); convert the file first"
         ) from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise StoreError(f"{path}: damaged gzip after line {line}: {error}") from error
@@ -101,6 +124,20 @@ def open_lines(path: Path, on_bytes: Callable[[int], None] | None = None) -> io.
     buffered = io.BufferedReader(told, 1 << 20)
     binary = gzip.GzipFile(fileobj=buffered) if buffered.peek(2)[:2] == b"\x1f\x8b" else buffered
     return io.TextIOWrapper(binary, encoding="utf-8-sig", newline="\n")
+
+
+def _first_bad_line(path: Path) -> int | None:
+    """Return the number of the first line that is not UTF-8, by reading the file again."""
+    if not path.is_file():
+        return None
+    with path.open("rb") as raw:
+        zipped = raw.peek(2)[:2] == b"\x1f\x8b"
+        for number, line in enumerate(gzip.GzipFile(fileobj=raw) if zipped else raw, 1):
+            try:
+                line.decode()
+            except UnicodeDecodeError:
+                return number
+    return None
 
 
 class _Told(io.RawIOBase):

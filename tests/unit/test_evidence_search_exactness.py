@@ -321,6 +321,19 @@ def test_width_ties_fall_to_names_then_ids():
     assert sorted(entity for entity, _ in result.visited[0]) == ["1", "3", "t"]
 
 
+def test_ties_between_paths_fall_to_one_fact_text_after_the_other():
+    names = {"1": "x", "2": "x y"}  # "A r x" sorts before "A r x y", "A r x, …" would not
+    sides = [Triple(a, "r", b) for side in "21" for a, b in [("A", side), (side, "D")]]
+    result = check(sides, names, ["A"], TableEmbedder(), k=2)
+    assert [facts[0][2] for facts in paths_to(result, "D")] == ["1", "2"]
+
+
+def test_ties_between_paths_of_one_text_fall_to_ids():
+    sides = [Triple(a, "r", b) for side in "21" for a, b in [("A", side), (side, "D")]]
+    result = check(sides, {"1": "x", "2": "x"}, ["A"], TableEmbedder(), k=2)
+    assert [facts[0][2] for facts in paths_to(result, "D")] == ["1", "2"]
+
+
 def test_several_topics_are_searched_apart_and_ranked_together():
     triples = [Triple(*AB, 0.9), Triple(*CD, 1.0), Triple("B", "r", "C", 0.2)]
     result = check(triples, {}, ["A", "C"], TableEmbedder())

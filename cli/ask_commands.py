@@ -96,8 +96,9 @@ def ask(
     chosen, context = _configured(
         method, graph=graph, model=model, role_models=role_model or [], settings=setting or []
     )
+    if getattr(context, "use_graph", True):
+        _check_topics(chosen, context.graph, topic or [], as_json=as_json)
     if topic:
-        _check_topics(chosen, context.graph, topic, as_json=as_json)
         asked["topic_entities"] = topic
     result = run(chosen, asked, context, thread)
     raise typer.Exit(finish(result, as_json=as_json))
@@ -150,12 +151,12 @@ def _configured(
 
 
 def _check_topics(method: Method, graph: str, topics: list[str], *, as_json: bool) -> None:
-    """Resolve the topics before any model is asked; an unknown one ends the command."""
+    """Open the store and resolve the topics before any model is asked; a fault ends the command."""
     from cli.resolving import resolve_entity
     from cli.results import empty_result
-    from graph_store import UnknownEntityError, open_store
+    from graph_store import UnknownEntityError, shared_store
 
-    store = open_store(graph)
+    store = shared_store(graph)
     for topic in topics:
         try:
             resolve_entity(store, topic)
@@ -203,7 +204,7 @@ def demo(
 def methods(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="A method, to see its settings and its drawing."),
+        typer.Argument(metavar="NAME", help="A method, to see its settings and its drawing."),
     ] = None,
     mermaid: Annotated[
         bool, typer.Option("--mermaid", help="Print only the Mermaid drawing of NAME.")

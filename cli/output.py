@@ -159,17 +159,30 @@ def progress() -> Iterator[Tell]:
         BarColumn,
         DownloadColumn,
         Progress,
+        ProgressColumn,
+        Task,
         TextColumn,
         TimeRemainingColumn,
         TransferSpeedColumn,
     )
+    from rich.text import Text
+
+    class WhenSized(ProgressColumn):
+        """A column that is empty while the amount of work is not known."""
+
+        def __init__(self, column: ProgressColumn) -> None:
+            super().__init__()
+            self._column = column
+
+        def render(self, task: Task) -> Text:
+            return Text.assemble(self._column.render(task)) if task.total else Text()  # type: ignore[arg-type]
 
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
+        WhenSized(DownloadColumn()),
+        WhenSized(TransferSpeedColumn()),
+        WhenSized(TimeRemainingColumn()),
     )
     with Progress(*columns, console=stderr(), transient=True) as bar:
         tasks: dict[str, Any] = {}

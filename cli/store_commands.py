@@ -85,7 +85,7 @@ def ingest(
 ) -> None:
     """Make a store of files of facts with confidences."""
     from graph_store import IngestError
-    from graph_store import ingest as make_store
+    from graph_store.ingestion import ingest as make_store
 
     try:
         with output.progress() as tell:

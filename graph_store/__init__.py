@@ -13,7 +13,7 @@ if TYPE_CHECKING:
         UnknownEntityError,
     )
     from graph_store.evidence_search import EvidenceSearcher, find_evidence
-    from graph_store.ingest import IngestReport, ingest
+    from graph_store.ingestion import IngestReport, ingest
     from graph_store.linking import Mention, find_mentions
     from graph_store.locations import open_store, shared_store
     from graph_store.model import Entity, Path, SearchStats, Subgraph, Triple
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "errors": ("IngestError", "MissingExtraError", "StoreError", "UnknownEntityError"),
     "evidence_search": ("EvidenceSearcher", "find_evidence"),
-    "ingest": ("IngestReport", "ingest"),
+    "ingestion": ("IngestReport", "ingest"),
     "linking": ("Mention", "find_mentions"),
     "locations": ("open_store", "shared_store"),
     "model": ("Entity", "Path", "SearchStats", "Subgraph", "Triple"),

@@ -138,7 +138,7 @@ class SqliteStore(StoreBase):
 
     def by_trigram(self, key: str, limit: int) -> list[NameHit]:
         """See `GraphStore.by_trigram`."""
-        if not _storable(key):
+        if not _storable(key) or "\x00" in key:
             return []
         trigrams = list(dict.fromkeys(key[i : i + 3] for i in range(len(key) - 2)))
         rows: list[tuple[str, str, str, int]] = []

@@ -200,28 +200,25 @@ def _coerce_fields(value: dict[str, Any], kind: type[Reply]) -> dict[str, Any]:
     for name, field in kind.model_fields.items():
         if name in lowered:
             raw = lowered[name]
-            out[name] = _coerce(
-                _main_value(raw, kind, field.annotation) if name == kind.MAIN else raw,
-                field.annotation,
-            )
+            raw = _main_value(raw, kind) if name == kind.MAIN else raw
+            out[name] = _coerce(raw, field.annotation)
     return out
 
 
-def _main_value(raw: Any, kind: type[Reply], annotation: Any) -> Any:
+def _main_value(raw: Any, kind: type[Reply]) -> Any:
     """Return the main field's value without `Answer:`, a choice's words as its label."""
     if isinstance(raw, list) and len(raw) == 1:
         raw = raw[0]
     text = _coerce_text(raw)
     if not isinstance(text, str):
         return raw
+    for words in (text, _ANSWER_WORD.sub("", text), _OPTION_WORD.sub("", text)):
+        folded = words.strip().casefold()
+        label = kind.SYNONYMS.get(folded, kind.SYNONYMS.get(folded.strip(".\"'")))
+        if label is not None:
+            return label
     text = _ANSWER_WORD.sub("", text)
-    labels = get_args(annotation) if get_origin(annotation) is Literal else ()
-    if text.casefold() in {str(label).casefold() for label in labels}:
-        return text
-    words = text.strip().casefold()
-    if words == "null":
-        return None
-    return kind.SYNONYMS.get(words, kind.SYNONYMS.get(words.strip(".\"'"), text))
+    return None if text.casefold() == "null" else text
 
 
 def _coerce(value: Any, annotation: Any) -> Any:

@@ -9,14 +9,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
+from graph_store.errors import shorten
 from nodes.errors import ModelError, ModelSpecError
+from nodes.retries import without_keys
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
 FORMS = "local, local:FILE.gguf, openai:NAME, vllm:NAME@URL, NAME@URL, chat:NAME"
 EMBEDDED_CONTEXT_TOKENS = 8192
+CONNECT_SECONDS = 15.0
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+"""Hosts that are never asked through a proxy."""
 
 Notify = Callable[[str], None]
 
@@ -42,15 +48,26 @@ def parse_spec(text: str) -> ModelSpec:
     if spec == "local":
         return ModelSpec("local", "")
     kind, _, rest = spec.partition(":")
-    if kind == "local" and rest:
-        return ModelSpec("local", rest)
-    if kind in ("openai", "chat") and rest and "@" not in rest:
-        return ModelSpec(kind, rest)
-    named = spec.removeprefix("vllm:").removeprefix("openai:")
-    match = re.fullmatch(r"(.+)@(https?://[^\s@]+)", named)
-    if match:
-        return ModelSpec("server", match.group(1), match.group(2).rstrip("/"))
-    raise ModelSpecError(f"model '{text}' is not of a known form: {FORMS}")
+    if kind == "local" and rest.strip():
+        return ModelSpec("local", rest.strip())
+    if kind in ("openai", "chat") and rest.strip() and "@" not in rest:
+        return ModelSpec(kind, rest.strip())
+    named = re.sub(r"^(?:vllm|openai):", "", spec)
+    name, _, url = named.rpartition("@")
+    if name.strip() and _is_web_address(url):
+        return ModelSpec("server", name.strip(), url.rstrip("/"))
+    shown = shorten(re.sub(r"(?<=//)[^/@]+(?=@)", "…", text))
+    raise ModelSpecError(f"model '{shown}' is not of a known form: {FORMS}")
+
+
+def _is_web_address(url: str) -> bool:
+    if not re.fullmatch(r"https?://[^\s@]+", url):
+        return False
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 _registered: dict[str, BaseChatModel] = {}
@@ -78,24 +95,40 @@ async def build_chat_model(spec: ModelSpec, seconds: float, notify: Notify) -> B
             raise ModelError(f"no chat model '{spec.name}' was registered in this process")
         return _registered[spec.name]
     if spec.kind == "openai":
-        if not os.environ.get("OPENAI_API_KEY"):
+        if not os.environ.get("OPENAI_API_KEY", "").strip():
             raise ModelError(f"openai:{spec.name} needs OPENAI_API_KEY in the environment")
         return await asyncio.to_thread(_openai, model=spec.name, timeout=seconds)
     if spec.kind == "server":
         key = os.environ.get("GRAPHMOOT_API_KEY") or os.environ.get("OPENAI_API_KEY") or "none"
         return await asyncio.to_thread(
-            _openai, model=spec.name, base_url=spec.url, api_key=key, timeout=seconds
+            _openai,
+            model=spec.name,
+            base_url=spec.url,
+            api_key=key,
+            timeout=seconds,
+            trust_env=urlsplit(spec.url).hostname not in LOOPBACK,
         )
     return await asyncio.to_thread(_embedded, spec.name, seconds, notify)
 
 
-def _openai(*, trust_env: bool = True, **settings: Any) -> BaseChatModel:
+def _openai(*, timeout: float, trust_env: bool = True, **settings: Any) -> BaseChatModel:
     import httpx
-    from langchain_openai import ChatOpenAI
 
-    # A client of its own: the shared one of the library outlives the event loop it belongs to.
-    client = httpx.AsyncClient(trust_env=trust_env, timeout=settings["timeout"])
-    return ChatOpenAI(max_retries=0, http_async_client=client, **settings)
+    from nodes.openai_model import PlainChatOpenAI
+
+    limits = httpx.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS))
+    try:
+        # A client of its own: the shared one of the library outlives the event loop it belongs to.
+        client = httpx.AsyncClient(trust_env=trust_env, timeout=limits)
+        return PlainChatOpenAI(
+            max_retries=0,
+            http_async_client=client,
+            timeout=limits,
+            disable_streaming=True,  # streamed replies carry no usage on many servers
+            **settings,
+        )
+    except Exception as error:  # a proxy variable or a base URL that cannot be read
+        raise ModelError(f"model '{settings['model']}': {without_keys(str(error))}") from error
 
 
 def _embedded(file: str, timeout: float, notify: Notify) -> BaseChatModel:
@@ -112,7 +145,7 @@ def _embedded(file: str, timeout: float, notify: Notify) -> BaseChatModel:
         base_url=server.base_url,
         api_key=server.api_key,
         timeout=timeout,
-        trust_env=False,  # loopback never goes through a proxy
+        trust_env=False,
     )
 
 

@@ -75,8 +75,8 @@ Choices = tuple[tuple[str, str], ...]
 def answer_type(question_type: str, choices: Choices) -> Any:
     """Return the type of an answer: a choice's label, true/false, or text (null: not known)."""
     if question_type == "choice":
-        labels = Literal[tuple(label for label, _ in choices)]
-        texts = [text for _, text in choices]
+        labels: Any = Literal[tuple(label for label, _ in choices)]
+        texts: list[Any] = [text for _, text in choices]
         if len({text.strip().casefold() for text in texts}) < len(texts):
             return labels
         # The words are asked for, and read back as the label: small models mix labels up.
@@ -135,5 +135,10 @@ def verdict(question_type: str, choices: Choices, *, cites: bool) -> type[Reply]
 
 
 def _with_synonyms(form: type[Reply], choices: Choices) -> type[Reply]:
-    form.SYNONYMS = {text.strip().casefold(): label for label, text in choices}
+    texts = [text.strip().casefold() for _, text in choices]
+    form.SYNONYMS = {
+        text: label
+        for text, (label, _) in zip(texts, choices, strict=True)
+        if text and texts.count(text) == 1  # words that two choices share name neither
+    }
     return form

@@ -85,7 +85,7 @@ def link_mention(store: GraphStore, mention: str, top: int = 10) -> list[Candida
         for hit in store.by_trigram(keys[0], TRIGRAM_POOL):
             if hit.entity not in best or best[hit.entity].how == "trigram":
                 _keep(best, _scored_neighbour(hit, keys[0]))
-    ranked = sorted(best.values(), key=lambda c: (-c.score, c.name, c.entity))
+    ranked = sorted(best.values(), key=lambda c: (-c.score, c.entity != wanted, c.name, c.entity))
     return ranked[:top]
 
 
@@ -125,6 +125,8 @@ def _scored_neighbour(hit: NameHit, key: str) -> Candidate:
 
 
 def _without_diacritics(text: str) -> str:
+    if text.isascii():
+        return text
     decomposed = unicodedata.normalize("NFKD", text)
     kept = (c for c in decomposed if unicodedata.combining(c) in (0, *_PART_OF_LETTER))
     return unicodedata.normalize("NFKC", "".join(kept)).translate(_PLAIN)
@@ -258,6 +260,9 @@ def _similar_spans(
     return taken
 
 
+MEANINGS_LISTED = 200
+"""So many entities of one name are told apart; an id is found before any of them."""
+
 RESOLVED = 0.9
 """A name resolves without a question when its candidates score at least this (no trigrams)."""
 
@@ -268,8 +273,8 @@ def resolve_entity(store: GraphStore, text: str) -> list[Candidate]:
     Raises:
         UnknownEntityError: nothing is called so; with the nearest names.
     """
-    candidates = link_mention(store, text, top=10)
+    candidates = link_mention(store, text, top=MEANINGS_LISTED)
     if not candidates or candidates[0].score < RESOLVED:
         raise UnknownEntityError(text, [c.name for c in candidates[:5]])
     by_id = [c for c in candidates if c.entity == text.strip()]
-    return by_id or [c for c in candidates if c.score == candidates[0].score]
+    return by_id[:1] or [c for c in candidates if c.score == candidates[0].score]

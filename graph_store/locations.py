@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SAMPLE = "sample"
 """The location of the bundled sample graph."""
 
-_TABLES = {".tsv", ".csv", ".jsonl", ".tab", ".ndjson"}
+_TABLES = {".tsv", ".csv", ".jsonl", ".json", ".tab", ".ndjson"}
 _shared: dict[tuple[str, int, int], GraphStore] = {}
 _lock = threading.Lock()
 

@@ -47,6 +47,9 @@ class MiniLM:
         folder = model_folder()
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3
+        # Threads that spin while they wait halve the speed as soon as another program (such as the
+        # embedded language model) wants the cores too.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self._session = onnxruntime.InferenceSession(
             str(_onnx_file(folder)), options, providers=["CPUExecutionProvider"]
         )

@@ -25,18 +25,21 @@ _MARKS = re.compile(
 _ANSWER_WORD = re.compile(
     r"^\s*(?:the\s+)?(?:(?:final|correct)\s+)?answer\s*(?:is\s*[:=]|is\s|[:=])\s*", re.I
 )
+_BRACE = re.compile(r"\{(?=\s*[\"}])")
 _OBJECT_START = re.compile(r"\{\s{0,20}[\"'\u201c]?\w{1,40}[\"'\u201d]?\s{0,20}:")
 _OPTION_WORD = re.compile(r"^(?:option|choice|label)\s*[:=]?\s+(?=\S)", re.I)
 _BETWEEN = re.compile(r"\s*(?:[|/,;]|\bor\b|\band\b)\s*", re.I)
+_ONE_WORD = re.compile(r"\W*\w+\W*|\W*(?:\w|\d\d)[).:\]].*")
+_VALUE = r"""(?:"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?|true|false|null|\[[^][]*\])"""
 _YES = frozenset({"yes", "true", "y", "1", "correct"})
 _NO = frozenset({"no", "false", "n", "0", "incorrect"})
 
 LONGEST_REPLY = 400_000
 """Characters of a reply that are looked at: its beginning and its end, half each."""
-LONGEST_MENDED = 40_000
+LONGEST_MENDED = 12_000
 """Characters of a broken object that mending is tried on."""
-SCAN_WORK = 4_000_000
-"""Characters that all attempts at a reply's braces may read together."""
+MOST_BROKEN, MOST_REREAD = 1000, 2_000_000
+"""Braces of a reply that may turn out to begin nothing readable, and characters read for them."""
 BARE_WORDS = 4
 """Words that a reply without any form may have to be taken for one of the allowed words."""
 
@@ -129,16 +132,16 @@ def _values(text: str) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects in a text, the last one first."""
     decoder = json.JSONDecoder()
     found: list[dict[str, Any]] = []
-    position, work = 0, 0
-    while (start := text.find("{", position)) >= 0 and work < SCAN_WORK:
+    position, broken, reread = 0, 0, 0
+    while (
+        broken < MOST_BROKEN and reread < MOST_REREAD and (start := _BRACE.search(text, position))
+    ):
         try:
-            value, end = decoder.raw_decode(text, start)
+            value, position = decoder.raw_decode(text, start.start())
+            found.append(value)
         except (ValueError, RecursionError) as error:
-            work += getattr(error, "pos", len(text)) - start
-            position = start + 1
-            continue
-        found.append(value)
-        position = end
+            position, broken = start.end(), broken + 1
+            reread += getattr(error, "pos", len(text)) - start.start()
     yield from reversed(found)
 
 
@@ -156,8 +159,10 @@ def _last_resorts(text: str, kind: type[Reply], truncated: bool) -> Iterator[dic
     yield from _labelled_lines(text, kind)
     # A bare word is only believed where few words are allowed: a refusal is not an answer.
     bare = text.strip("`*\"'. \n")
-    few = len(bare) < 200 and len(bare.split()) <= BARE_WORDS
-    if few and kind.MAIN and get_origin(kind.model_fields[kind.MAIN].annotation) is Literal:
+    named = bare.casefold() in kind.SYNONYMS or (
+        len(bare) < 200 and len(bare.split()) <= BARE_WORDS and _ONE_WORD.fullmatch(bare)
+    )
+    if named and kind.MAIN and get_origin(kind.model_fields[kind.MAIN].annotation) is Literal:
         yield {kind.MAIN: bare}
 
 
@@ -178,7 +183,11 @@ def _without_cut_field(
     if not truncated and text.count("}") >= text.count("{"):
         return value
     last = list(value)[-1]
-    if str(last).casefold() in kind.CUT_OK:
+    rest = text[text.rfind(str(last)) + len(str(last)) :]
+    whole = re.match(rf"[\"']?\s*:\s*{_VALUE}\s*[,}}]", rest) or re.match(
+        rf"[\"']?\s*:\s*{_VALUE}(?<=[\"\]])\s*$", rest
+    )
+    if whole or str(last).casefold() in kind.CUT_OK:
         return value
     return {name: item for name, item in value.items() if name != last}
 

@@ -39,10 +39,11 @@ class Request:
         return json.dumps(self.schema.get("properties", {}), ensure_ascii=False)
 
     def cache_key(self, messages: Sequence[BaseMessage]) -> tuple[str, str]:
+        """Return the key of a question in the response cache: prompt, then model and the rest."""
         prompt = json.dumps([[m.type, m.content] for m in messages])
         model = [self.spec.kind, self.spec.name, self.spec.url]
         rest = [self.temperature, self.max_tokens, self.seed, self.schema]
-        return prompt, json.dumps([*model, *rest], sort_keys=True)
+        return prompt, json.dumps([*model, *rest])  # the order of fields counts
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ class Said:
 
     @classmethod
     def of(cls, message: AIMessage, spec: ModelSpec) -> Said:
+        """Return what a message says and cost."""
         usage: Any = message.usage_metadata or {}
         details = usage.get("input_token_details") or {}
         text: str = message.text

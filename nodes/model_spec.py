@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -119,16 +121,24 @@ def _openai(*, timeout: float, trust_env: bool = True, **settings: Any) -> BaseC
     limits = httpx.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS))
     try:
         # A client of its own: the shared one of the library outlives the event loop it belongs to.
-        client = httpx.AsyncClient(trust_env=trust_env, timeout=limits)
+        shared: Any = {"trust_env": trust_env, "timeout": limits, "verify": _certificates()}
         return PlainChatOpenAI(
             max_retries=0,
-            http_async_client=client,
+            http_async_client=httpx.AsyncClient(**shared),
+            http_client=httpx.Client(**shared),  # not used; the library's own is slow to make
             timeout=limits,
             disable_streaming=True,  # streamed replies carry no usage on many servers
             **settings,
         )
     except Exception as error:  # a proxy variable or a base URL that cannot be read
         raise ModelError(f"model '{settings['model']}': {without_keys(str(error))}") from error
+
+
+@lru_cache(maxsize=1)
+def _certificates() -> ssl.SSLContext:
+    import httpx
+
+    return httpx.create_ssl_context()
 
 
 def _embedded(file: str, timeout: float, notify: Notify) -> BaseChatModel:

@@ -33,7 +33,8 @@ class _Cited(_Statement):
     @classmethod
     def _numbers(cls, value: Any) -> Any:
         """Keep what is a number: models also write `fact 3`, `[3]` or `1, 3`."""
-        items = value if isinstance(value, list) else re.split(r"[,;]|\band\b", str(value))
+        alone = value[0] if isinstance(value, list) and len(value) == 1 else value
+        items = alone if isinstance(alone, list) else re.split(r"[,;]|\band\b", str(alone))
         numbers = (re.search(r"[0-9]+", str(item)) for item in items)
         kept = [match.group() for match in numbers if match]
         return [int(number) for number in kept if len(number) < 6]

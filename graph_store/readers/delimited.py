@@ -87,7 +87,7 @@ def _facts(
             if fault := _unknown_header(row):
                 yield (line, fault)
                 continue
-        elif header and [row[0].removeprefix("\ufeff"), *row[1:]] == header:
+        elif header and row[1:] == header[1:] and row[0].removeprefix("\ufeff") == header[0]:
             continue  # files that were put one after the other repeat it
         yield _fact(line, row, roles, separator)
 

@@ -8,6 +8,7 @@ import io
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from graph_store.errors import RowError, StoreError
 from graph_store.readers.delimited import read_csv, read_tsv
@@ -122,7 +123,7 @@ def open_lines(path: Path, on_bytes: Callable[[int], None] | None = None) -> io.
         raise StoreError(f"{path}: cannot be opened: {error.strerror}") from error
     told: io.RawIOBase | io.BufferedIOBase = _Told(raw, on_bytes) if on_bytes else raw
     buffered = io.BufferedReader(told, 1 << 20)
-    binary = gzip.GzipFile(fileobj=buffered) if buffered.peek(2)[:2] == b"\x1f\x8b" else buffered
+    binary = _Unzipped(buffered) if buffered.peek(2)[:2] == b"\x1f\x8b" else buffered
     return io.TextIOWrapper(binary, encoding="utf-8-sig", newline="\n")
 
 
@@ -132,12 +133,24 @@ def _first_bad_line(path: Path) -> int | None:
         return None
     with path.open("rb") as raw:
         zipped = raw.peek(2)[:2] == b"\x1f\x8b"
-        for number, line in enumerate(gzip.GzipFile(fileobj=raw) if zipped else raw, 1):
+        for number, line in enumerate(_Unzipped(raw) if zipped else raw, 1):
             try:
                 line.decode()
             except UnicodeDecodeError:
                 return number
     return None
+
+
+class _Unzipped(gzip.GzipFile):
+    """An unzipped file that, unlike its base, closes the file under it."""
+
+    def __init__(self, packed: io.BufferedReader[Any]) -> None:
+        super().__init__(fileobj=packed)
+        self._packed = packed
+
+    def close(self) -> None:
+        super().close()
+        self._packed.close()
 
 
 class _Told(io.RawIOBase):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import random
 from collections.abc import Sequence
 from typing import Any
 
@@ -47,6 +48,8 @@ RELATIONS = {  # id -> the store's label; two of them read the same
 }
 CONFIDENCES = (0.34, 0.5, 0.67, 0.9, 0.95, 1.0, 1 / 3, 2 / 3)
 QUESTION = "where is it used"
+AB, AC, BD, CD = (("A", "r", "B"), ("A", "r", "C"), ("B", "r", "D"), ("C", "r", "D"))
+DIAMOND = [Triple(*AB, 1.0), Triple(*AC, 0.9), Triple(*BD, 1.0), Triple(*CD, 1.0)]
 
 
 def _number(text: str, *salt: object) -> int:
@@ -217,12 +220,39 @@ def test_what_an_earlier_search_left_in_the_store_changes_nothing(graph, embedde
         assert rows(found.paths) == reference(triples, names, [topic], embedder, **options).paths
 
 
+def wide_graph(chance: random.Random) -> tuple[list[Triple], dict[str, str]]:
+    """One to three hubs of up to 120 neighbours: many candidates for one expansion."""
+    entities = [f"e{i}" for i in range(chance.choice([20, 60, 120]))]
+    names = {e: chance.choice(["Li Wei", "x", "y_z", e]) for e in entities}
+    pool = chance.choice([CONFIDENCES, (0.9, 0.95, 1.0), (0.2, 0.34, 0.4, 0.5), (1.0,)])
+    pairs = [(hub, other) for hub in entities[: chance.randint(1, 3)] for other in entities]
+    pairs += [tuple(chance.choices(entities, k=2)) for _ in range(chance.choice([0, 60, 200]))]
+    triples = []
+    for pair in pairs:
+        head, tail = chance.sample(pair, 2)
+        relation = chance.choice(list(RELATIONS))
+        confidence = chance.choice([*pool, chance.uniform(0.1, 1.0)])
+        label = RELATIONS[relation]
+        triples.append(Triple(head, relation, tail, confidence, relation_label=label))
+    return triples, names
+
+
+@settings(PROFILE, max_examples=PROFILE.max_examples // 6)
+@given(seed=st.integers(0, 10**9), embedder=EMBEDDERS, options=SETTINGS)
+def test_fast_search_equals_the_reference_around_hubs(seed, embedder, options):
+    triples, names = wide_graph(random.Random(seed))
+    topics = ["e0", "e1", triples[-1].head][: 1 + seed % 3]
+    check(triples, names, list(dict.fromkeys(topics)), embedder, **options)
+
+
+@pytest.mark.parametrize("confidence", [0.1234565, 0.4000005, 0.6999995, 0.8123445])
+def test_scores_are_the_nearest_number_of_six_decimals(confidence):
+    result = check([Triple(*AB, confidence)], {}, ["A"], TableEmbedder(), max_distance=9.0)
+    assert result.paths[0][3] == float(f"{confidence:.6f}")
+
+
 def paths_to(result: ReferenceResult, entity: str) -> list[tuple]:
     return [facts for _, end, facts, *_ in result.paths if end == entity]
-
-
-AB, AC, BD, CD = (("A", "r", "B"), ("A", "r", "C"), ("B", "r", "D"), ("C", "r", "D"))
-DIAMOND = [Triple(*AB, 1.0), Triple(*AC, 0.9), Triple(*BD, 1.0), Triple(*CD, 1.0)]
 
 
 @pytest.mark.parametrize(("k", "expected"), [(1, [(AB, BD)]), (2, [(AB, BD), (AC, CD)])])
@@ -251,6 +281,7 @@ def test_a_fact_walked_against_its_direction_is_shown_as_stored():
     result = check(triples, {}, ["Amy"], TableEmbedder({"Amy parent Zed": 0.0}), direction="both")
     assert paths_to(result, "Bob") == [(("Zed", "parent", "Amy"), ("Zed", "parent", "Bob"))]
     assert [key for key, _ in result.facts] == [triples[0].key, triples[1].key]
+    assert {score for *_, score, _, _ in result.paths} == {1.0}  # not "Amy parent Zed" in words
     assert check(triples, {}, ["Amy"], TableEmbedder(), direction="out").facts == []
 
 
@@ -288,7 +319,7 @@ def test_a_better_path_found_later_brings_an_entity_nearer():
 
 
 def test_an_entity_stays_near_when_its_nearest_path_is_cut():
-    # D is near by A-D (1/0.9), a dull path; A-B-D scores more and pushes it out at K = 1.
+    # D is near by A-D (1/0.34), a dull path; A-B-D scores more and pushes it out at K = 1.
     triples = [Triple("A", "r", "D", 0.34), Triple(*AB, 1.0), Triple(*BD, 0.5)]
     cosines = {"A r D": 0.5}
     result = check(triples, {}, ["A"], TableEmbedder(cosines), k=1, direction="out")
@@ -297,7 +328,7 @@ def test_an_entity_stays_near_when_its_nearest_path_is_cut():
 
 
 def test_an_entity_counts_as_near_by_a_path_that_the_cut_drops_at_once():
-    # From B two facts lead to D; the threshold is set by E, K = 1 keeps the likelier-looking one.
+    # Two facts lead to B, both above E's score, the threshold. K = 1 keeps the farther (1/0.3).
     likes, knows, be = ("A", "likes", "B"), ("A", "knows", "B"), ("A", "r", "E")
     triples = [Triple(*likes, 0.3), Triple(*knows, 0.5), Triple(*be, 0.1)]
     cosines = {"A knows B": 0.5, "A likes B": 0.9}

@@ -579,7 +579,7 @@ def whole(fact: Triple) -> tuple[Any, ...]:
 
 
 @settings(
-    max_examples=60,
+    max_examples=40,
     derandomize=True,
     database=None,
     deadline=None,

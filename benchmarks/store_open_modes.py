@@ -14,7 +14,9 @@ import tempfile
 import time
 from pathlib import Path
 
-QUERY = "SELECT h, r, t, c FROM fact WHERE h = ?1 UNION ALL SELECT h, r, t, c FROM fact WHERE t = ?1"
+QUERY = (
+    "SELECT h, r, t, c FROM fact WHERE h = ?1 UNION ALL SELECT h, r, t, c FROM fact WHERE t = ?1"
+)
 LOOKUPS = 3000
 
 

@@ -1,11 +1,12 @@
 """Evidence search of Debate-on-Graph: best first over an uncertain graph (§3, §4.1, Eq. 3–9).
 
 The rules are those of `docs/methods.md`; what is here besides them only saves work and does not
-change the result: texts are embedded in batches and once, candidates whose bound
-Conf(p)^alpha (cosines are at most 1) cannot reach the threshold are not embedded, and an expansion
-all of whose children lie beyond `max_distance` is put off until one of those children is reached
-by another path. Only the budgets `max_candidates` and `max_texts` can change a result; then
-`stats.approximate` is true and `stats.notes` says what was cut.
+change the result: texts are embedded in batches and once; candidates whose bound Conf(p)^alpha
+(cosines are at most 1) cannot reach the threshold are not embedded; and an expansion that cannot
+change the search is put off: one whose children all lie beyond `max_distance`, or have better paths
+already. It is taken up again when a child is reached by another path that it may add to. Only the
+budgets `max_candidates` and `max_texts` can change a result; then `stats.approximate` is true and
+`stats.notes` says what was cut.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from __future__ import annotations
 import heapq
 import re
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,7 +29,12 @@ if TYPE_CHECKING:
 
 TOLERANCE = 1e-9
 DECIMALS = 6
-FIRST_BATCH, NEXT_BATCH = 24, 32
+FIRST_BATCH, NEXT_BATCH, LARGEST_BATCH = 24, 32, 256
+LIKELY_COSINE = 0.75
+"""Cosines are rarely higher: candidates with so much of the best bound are scored in one batch."""
+
+BOUND_MARGIN = 2 * 10**-DECIMALS
+"""Rounding may lift a score over its bound by half a unit, and a cosine over 1 by less."""
 MAX_CANDIDATES, MAX_TEXTS = 4_000, 20_000
 
 _WORD = re.compile(r"\w{3,}")
@@ -199,8 +205,7 @@ class EvidenceSearcher:
         self._enqueue(search, topic, 0.0)
         while (entity := self._pop(search)) is not None:
             for expansion in search.waiting.pop(entity, ()):
-                if expansion.entity in search.put_off:
-                    self._run(search, expansion)
+                self._take_up(search, expansion, entity)
             search.visited[entity] = len(search.visited)
             self._expand(search, entity)
             if len(search.scored) >= self._max_texts:
@@ -232,20 +237,44 @@ class EvidenceSearcher:
             heapq.heappush(search.queue, (distance, search.names[entity], entity))
 
     def _expand(self, search: _Search, entity: str) -> None:
-        """Score a popped entity's children now, or put it off when none can be reached by it."""
+        """Score a popped entity's children now, or put it off while that cannot change anything."""
         expansion = _Expansion(entity, tuple(search.paths[entity]), search.visited[entity])
         candidates = self._candidates(search, expansion)
-        if any(walk.distance <= self._max_distance + TOLERANCE for walk in candidates):
-            self._score(search, candidates)
+        telling = {
+            walk.end
+            for walk in candidates
+            if self._in_reach(walk) and self._may_matter(search, walk)
+        }
+        if telling and self._score(search, candidates, telling):
             return
         search.put_off[entity] = len(candidates)
-        for child in dict.fromkeys(walk.end for walk in candidates):
+        # What is in reach and does not matter now never will: paths only get better.
+        for child in dict.fromkeys(w.end for w in candidates if not self._in_reach(w)):
             search.waiting.setdefault(child, []).append(expansion)
 
-    def _run(self, search: _Search, expansion: _Expansion) -> None:
-        """Score an expansion that was put off, as it stood when its entity was popped."""
-        del search.put_off[expansion.entity]
-        self._score(search, self._candidates(search, expansion))
+    def _take_up(self, search: _Search, expansion: _Expansion, child: str) -> None:
+        """Score a put-off expansion, as it stood then, if it may add to a popped child."""
+        if expansion.entity not in search.put_off:
+            return
+        candidates = self._candidates(search, expansion)
+        if any(walk.end == child and self._may_matter(search, walk) for walk in candidates):
+            del search.put_off[expansion.entity]
+            self._score(search, candidates)
+
+    def _in_reach(self, walk: _Walk) -> bool:
+        return walk.distance <= self._max_distance + TOLERANCE
+
+    def _bound(self, walk: _Walk) -> float:
+        return walk.confidence**self._alpha + BOUND_MARGIN
+
+    def _may_matter(self, search: _Search, walk: _Walk) -> bool:
+        """Return whether a candidate, if it survived, could change its entity's state."""
+        kept = search.paths.get(walk.end, ())
+        return (
+            len(kept) < search.k
+            or self._bound(walk) >= kept[-1].score
+            or walk.distance < search.priority[walk.end]
+        )
 
     def _candidates(self, search: _Search, expansion: _Expansion) -> list[_Walk]:
         """Return every retained path extended by every fact to a then unvisited entity (Eq. 7)."""
@@ -290,35 +319,58 @@ class EvidenceSearcher:
             self._neighbors[entity] = known
         return known
 
-    def _score(self, search: _Search, candidates: list[_Walk]) -> None:
-        """Keep the best W neighbours and their paths at or above the threshold (Eq. 8, 9)."""
+    def _score(
+        self, search: _Search, candidates: list[_Walk], telling: set[str] | None = None
+    ) -> bool:
+        """Keep the best W neighbours and their paths at or above the threshold (Eq. 8, 9).
+
+        Args:
+            search: the search.
+            candidates: the expansion's candidate paths.
+            telling: the neighbours through which it can change the search; None for all.
+
+        Returns:
+            False when W others beat all telling neighbours: then nothing is kept for now.
+        """
         weighted = sorted(
-            ((walk.confidence**self._alpha, walk) for walk in candidates),
+            ((self._bound(walk), walk) for walk in candidates),
             key=lambda item: (-item[0], item[1].text),
         )
         scored: list[_Walk] = []
         best: dict[str, float] = {}
-        position, size, threshold = 0, FIRST_BATCH, -1.0
-        while position < len(weighted):
-            # A bound a hair above the true one: rounding may lift a score by half a unit.
-            if weighted[position][0] + 2 * 10**-DECIMALS < threshold:
-                break
-            batch = weighted[position : position + size]
-            position, size = position + len(batch), NEXT_BATCH
+        untold = sum(walk.end in telling for walk in candidates) if telling else -1
+        position, threshold = 0, -1.0
+        while position < len(weighted) and weighted[position][0] >= threshold:
+            batch = self._batch(weighted, position)
+            position += len(batch)
             for walk in self._scored(search, batch):
                 scored.append(walk)
                 best[walk.end] = max(walk.score, best.get(walk.end, -1.0))
+                untold -= telling is not None and walk.end in telling
             if len(best) >= self._width:
                 threshold = heapq.nlargest(self._width, best.values())[-1]
+                if telling and untold == 0 and threshold > max(best[end] for end in telling):
+                    return False
         search.pruned += len(weighted) - position
         kept = sorted(best, key=lambda end: (-best[end], search.names[end], end))[: self._width]
         least = min((best[end] for end in kept), default=0.0)
         chosen = set(kept)
         self._merge(search, [w for w in scored if w.end in chosen and w.score >= least])
+        return True
 
-    def _scored(self, search: _Search, batch: Iterable[tuple[float, _Walk]]) -> list[_Walk]:
-        pairs = list(batch)
-        texts = list(dict.fromkeys(walk.text for _, walk in pairs))
+    def _batch(self, weighted: list[tuple[float, _Walk]], position: int) -> list[_Walk]:
+        """Return the next candidates to score: at first all that will hardly be spared."""
+        size = NEXT_BATCH
+        if position == 0:
+            likely = weighted[0][0] * LIKELY_COSINE
+            size = next(
+                (n for n, (bound, _) in enumerate(weighted) if bound < likely), len(weighted)
+            )
+            size = min(max(size, FIRST_BATCH), LARGEST_BATCH)
+        return [walk for _, walk in weighted[position : position + size]]
+
+    def _scored(self, search: _Search, walks: Sequence[_Walk]) -> list[_Walk]:
+        texts = list(dict.fromkeys(walk.text for walk in walks))
         search.scored.update(texts)
         missing = [text for text in texts if text not in self._similarity]
         if missing:
@@ -327,14 +379,11 @@ class EvidenceSearcher:
                 cosine = float(np.dot(vector.astype(np.float64), self._question_vector))
                 self._similarity[text] = max(0.0, cosine)
         return [
-            _Walk(
-                walk.facts,
-                walk.end,
-                walk.confidence,
-                walk.text,
-                round(self._similarity[walk.text] * weight, DECIMALS),
+            replace(
+                walk,
+                score=round(self._similarity[walk.text] * walk.confidence**self._alpha, DECIMALS),
             )
-            for weight, walk in pairs
+            for walk in walks
         ]
 
     def _merge(self, search: _Search, surviving: list[_Walk]) -> None:

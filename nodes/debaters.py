@@ -47,7 +47,9 @@ async def speak(
             texts.REBUT.format(opponent=NAMES[opponent]),
         ]
     has_facts = sees_facts and settings.use_graph and bool(state.get("evidence"))
-    form = statement_form(question_type_of(state), choices_of(state), cites=has_facts)
+    form = statement_form(
+        question_type_of(state), choices_of(state), cites=has_facts, length=settings.reply_length
+    )
     reply = await consult(role, Prompt(texts.SYSTEM, parts), form, settings, round=number, k=k)
     said = Statement(
         role=role,

@@ -95,8 +95,10 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 def _start(settings: ProcessSettings) -> tuple[Any, ServerRecord]:
     """Load the model; return the running server and its record."""
     # Read when OpenMP is loaded. Its threads spin while they wait for each other, by default; where
-    # another program keeps one core busy, that makes llama.cpp more than ten times slower.
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    # another program keeps one core busy, that makes llama.cpp more than ten times slower. A short
+    # spin costs a quiet machine nothing.
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     import xllamacpp
 
     key = secrets.token_urlsafe(32)

@@ -22,7 +22,9 @@ async def judge_from(
     where: dict[str, Any],
 ) -> dict[str, Any]:
     """Return the state update with `verdict`, or with `error` when there is none."""
-    form = verdict_form(question_type_of(state), choices_of(state), cites=cites)
+    form = verdict_form(
+        question_type_of(state), choices_of(state), cites=cites, length=settings.reply_length
+    )
     reply = await consult(role, Prompt(SYSTEM, parts), form, settings, **where)
     percent = getattr(reply.value, "confidence", None)
     found = {

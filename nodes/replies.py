@@ -14,8 +14,8 @@ from pydantic import Field, create_model, field_validator
 
 from nodes.answers import Reply
 
-ARGUMENT_LENGTH = 280
-REASON_LENGTH = 200
+REPLY_LENGTH = 240
+DECISION_LENGTH = 120
 ANSWER_LENGTH = 120
 FACTS_CITED = 6
 _CONFIDENCE = re.compile(
@@ -60,8 +60,7 @@ def _at_most(length: int) -> Any:
     return Field(json_schema_extra={"maxLength": length})
 
 
-Argument = Annotated[str, _at_most(ARGUMENT_LENGTH)]
-Reason = Annotated[str, _at_most(REASON_LENGTH)]
+Reason = Annotated[str, _at_most(DECISION_LENGTH)]
 Percent = Annotated[
     int | None,
     Field(json_schema_extra={"type": "integer", "minimum": 0, "maximum": 100, "anyOf": None}),
@@ -88,12 +87,14 @@ def answer_type(question_type: str, choices: Choices) -> Any:
 
 
 @lru_cache(maxsize=256)
-def statement(question_type: str, choices: Choices, *, cites: bool) -> type[Reply]:
-    """Return the form of a debater's reply: [facts, ]argument, answer."""
+def statement(
+    question_type: str, choices: Choices, *, cites: bool, length: int = REPLY_LENGTH
+) -> type[Reply]:
+    """Return the form of a debater's reply: [facts, ]argument of at most `length`, answer."""
     fields: dict[str, Any] = {}
     if cites:
         fields["facts"] = (Facts, Field(default_factory=list))
-    fields["argument"] = (Argument, "")
+    fields["argument"] = (Annotated[str, _at_most(length)], "")
     fields["answer"] = (answer_type(question_type, choices), ...)
     base = _Cited if cites else _Statement
     return _with_synonyms(create_model("Statement", __base__=base, **fields), choices)
@@ -120,8 +121,10 @@ class DecisionWithoutExpansion(Reply):
 
 
 @lru_cache(maxsize=256)
-def verdict(question_type: str, choices: Choices, *, cites: bool) -> type[Reply]:
-    """Return the form of a judgement: [facts, ]reason, answer, confidence in percent."""
+def verdict(
+    question_type: str, choices: Choices, *, cites: bool, length: int = REPLY_LENGTH
+) -> type[Reply]:
+    """Return the form of a judgement: [facts, ]reason of at most `length`, answer, percent."""
 
     class _Verdict(_Sure, _Cited):
         pass
@@ -129,7 +132,7 @@ def verdict(question_type: str, choices: Choices, *, cites: bool) -> type[Reply]
     fields: dict[str, Any] = {}
     if cites:
         fields["facts"] = (Facts, Field(default_factory=list))
-    fields["reason"] = (Reason, "")
+    fields["reason"] = (Annotated[str, _at_most(length)], "")
     fields["answer"] = (answer_type(question_type, choices), ...)
     fields["confidence"] = (Percent, None)
     return _with_synonyms(create_model("Verdict", __base__=_Verdict, **fields), choices)

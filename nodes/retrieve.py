@@ -11,13 +11,16 @@ from graph_store import StoreError
 from nodes.context import GraphContext, settings_of
 from nodes.role import emit, step_of
 from nodes.state import MethodState
-from nodes.tools import find_evidence
+from nodes.tools import find_evidence, search_ahead
 
 
-async def retrieve_evidence(state: MethodState, runtime: Runtime[Any], *, k: int) -> dict[str, Any]:
+async def retrieve_evidence(
+    state: MethodState, runtime: Runtime[Any], *, k: int, next_k: int | None = None
+) -> dict[str, Any]:
     """Search evidence at level K and unite it with what is already there (§4.2, Eq. 14).
 
-    Facts that are new come after the known ones: what a model has read stays a prefix.
+    Facts that are new come after the known ones: what a model has read stays a prefix. `next_k` is
+    searched in the background, for the case that it is wanted.
     """
     settings = settings_of(runtime, GraphContext)
     started = time.perf_counter()
@@ -28,6 +31,8 @@ async def retrieve_evidence(state: MethodState, runtime: Runtime[Any], *, k: int
         emit({"event": "failed", "role": "retrieve", "message": str(error)})
         failure = {"type": type(error).__name__, "message": str(error)}
         return {"error": failure, "trace": [{**entry, "fault": str(error)}]}
+    if next_k is not None and settings.search_ahead:
+        search_ahead(_arguments(state, settings, next_k))
     known = state.get("evidence") or []
     new = _new_facts(found, known, k)
     seconds = time.perf_counter() - started

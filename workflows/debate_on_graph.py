@@ -55,7 +55,10 @@ async def retrieve(
     level = 0 if level is None else level + 1
     if not state.get("topics"):
         return {"level": level, "evidence": []}
-    update = await retrieve_evidence(state, runtime, k=settings.levels[level])
+    following = settings.levels[level + 1 : level + 2] if settings.debate else ()
+    update = await retrieve_evidence(
+        state, runtime, k=settings.levels[level], next_k=next(iter(following), None)
+    )
     return {"level": level, **update}
 
 

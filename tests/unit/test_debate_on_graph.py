@@ -135,6 +135,27 @@ async def test_expand_goes_to_the_next_level_and_evidence_only_grows(store):
     assert second.startswith(shared), "the known facts stay a prefix"
 
 
+async def test_the_next_level_is_searched_while_debaters_speak(store, monkeypatch):
+    embedder = FakeEmbedder()
+    monkeypatch.setattr(nodes.tools, "load_embedder", lambda name: embedder)
+    embedded, lines = [], [{"action": "expand", "reason": "thin"}, {"action": "stop"}]
+
+    def decide(asked):
+        embedded.append(len(embedder.texts))
+        return lines[len(embedded) - 1]
+
+    question = {**QUESTION, "question": "Where does the fox live, looking ahead?"}
+    state, _ = await run(
+        store,
+        {"decision_maker": decide},
+        question=question,
+        fields={"seconds": 0.2},
+        k_levels=[1, 3],
+    )
+    assert state["result"]["ended"]["k"] == 3
+    assert embedded[0] == embedded[1], "expanding embedded nothing that was not there already"
+
+
 async def test_expand_at_highest_k_becomes_continue_and_is_recorded(store):
     state, _ = await run(
         store, {"decision_maker": {"action": "expand", "reason": "more"}}, k_levels=[1, 2]

@@ -62,10 +62,10 @@ def main(store_file: str, questions: str, count: int) -> None:
             flush=True,
         )
     median = statistics.median
+    ours = f"{median(r[0] for r in rows) * 1e3:.0f} ms, {median(r[1] for r in rows):.0f} texts"
+    theirs = f"{median(r[3] for r in rows) * 1e3:.0f} ms, {median(r[4] for r in rows):.0f} texts"
     print(
-        f"median: {median(r[0] for r in rows) * 1e3:.0f} ms, {median(r[1] for r in rows):.0f} texts; "
-        f"reference {median(r[3] for r in rows) * 1e3:.0f} ms, {median(r[4] for r in rows):.0f} texts; "
-        f"ratio {median(r[6] for r in rows):.1f}; "
+        f"median: {ours}; reference {theirs}; ratio {median(r[6] for r in rows):.1f}; "
         f"K=3 +{median(r[2][0][0] for r in rows) * 1e3:.1f} ms, "
         f"K=5 +{median(r[2][1][0] for r in rows) * 1e3:.1f} ms; "
         f"identical {sum(r[5] for r in rows)} of {len(rows)}"
@@ -73,16 +73,15 @@ def main(store_file: str, questions: str, count: int) -> None:
 
 
 def _questions(file: Path, store: GraphStore, count: int) -> Iterator[tuple[str, str]]:
-    opened = gzip.open(file, "rt", encoding="utf-8") if file.suffix == ".gz" else file.open()
-    with opened as lines:
-        for line in lines:
-            row = json.loads(line)
-            best = store.link(row["question_concept"], top=1)
-            if best and best[0].score >= 0.9:
-                yield row["question"], best[0].entity
-                count -= 1
-            if count == 0:
-                return
+    data = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+    for line in data.decode().splitlines():
+        row = json.loads(line)
+        best = store.link(row["question_concept"], top=1)
+        if best and best[0].score >= 0.9:
+            yield row["question"], best[0].entity
+            count -= 1
+        if count == 0:
+            return
 
 
 if __name__ == "__main__":

@@ -46,9 +46,10 @@ def introduce(sample: Mapping[str, Any], method: str, model: str) -> None:
 def _described(model: str) -> str:
     if model != "local":
         return model
-    from nodes.embedded_model import FILE_NAME, NAME, SIZE, cache_directory
+    from graph_store.cache_folder import cache_folder
+    from nodes.embedded_model import FILE_NAME, NAME, SIZE
 
-    folder = cache_directory()
+    folder = cache_folder()
     if (folder / FILE_NAME).exists():
         return f"{NAME} on this machine (kept in {folder})"
     return (

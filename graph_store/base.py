@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from graph_store.errors import UnknownEntityError
@@ -67,15 +66,3 @@ def fact_order(entity: str, fact: Triple) -> tuple[float, str, str, str, bool]:
     """Sort key of the facts around an entity; see `GraphStore`."""
     other = fact.other(entity)
     return (-fact.confidence, fact.relation, fact.name_of(other), other, fact.head != entity)
-
-
-def iterate_in_batches(rows: Iterator[Triple], size: int = 10_000) -> Iterator[list[Triple]]:
-    """Yield lists of at most `size` items."""
-    batch: list[Triple] = []
-    for row in rows:
-        batch.append(row)
-        if len(batch) == size:
-            yield batch
-            batch = []
-    if batch:
-        yield batch

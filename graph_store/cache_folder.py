@@ -11,4 +11,4 @@ from platformdirs import user_cache_path
 def cache_folder() -> Path:
     """Return `GRAPHMOOT_CACHE`, or else the user's cache folder for graphmoot."""
     configured = os.environ.get("GRAPHMOOT_CACHE")
-    return Path(configured).expanduser() if configured else user_cache_path("graphmoot")
+    return Path(configured).expanduser().absolute() if configured else user_cache_path("graphmoot")

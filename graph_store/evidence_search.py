@@ -15,7 +15,7 @@ import heapq
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +23,7 @@ import numpy as np
 from graph_store.base import check_direction
 from graph_store.embedding import Embedder, load_embedder
 from graph_store.model import Direction, Path, SearchStats, Subgraph, Triple
+from graph_store.search_state import Expansion, Search, Walk
 
 if TYPE_CHECKING:
     from graph_store.protocol import GraphStore
@@ -33,7 +34,7 @@ FIRST_BATCH, NEXT_BATCH, LARGEST_BATCH = 24, 32, 256
 LIKELY_COSINE = 0.75
 """Cosines are rarely higher: candidates with so much of the best bound are scored in one batch."""
 
-BOUND_MARGIN = 2 * 10**-DECIMALS
+BOUND_MARGIN = 2.0 * 10.0**-DECIMALS
 """Rounding may lift a score over its bound by half a unit, and a cosine over 1 by less."""
 MAX_CANDIDATES, MAX_TEXTS = 4_000, 20_000
 
@@ -94,57 +95,6 @@ def find_evidence(
     return searcher.evidence(topic_entities, k)
 
 
-@dataclass(frozen=True, slots=True)
-class _Walk:
-    """A path while it is searched for: what scoring needs, without the public wrapping."""
-
-    facts: tuple[Triple, ...]
-    end: str
-    confidence: float
-    text: str
-    score: float = 0.0
-
-    @property
-    def distance(self) -> float:
-        return len(self.facts) / self.confidence
-
-    @property
-    def rank(self) -> tuple[object, ...]:
-        return (
-            -self.score,
-            -self.confidence,
-            len(self.facts),
-            tuple(fact.text for fact in self.facts),
-            tuple(fact.key for fact in self.facts),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Expansion:
-    """A popped entity whose children are not scored yet: its path set and who was visited then."""
-
-    entity: str
-    walks: tuple[_Walk, ...]
-    step: int
-
-
-@dataclass
-class _Search:
-    """The state of one search from one topic entity."""
-
-    k: int
-    names: dict[str, str]
-    queue: list[tuple[float, str, str]] = field(default_factory=list)
-    priority: dict[str, float] = field(default_factory=dict)
-    paths: dict[str, list[_Walk]] = field(default_factory=dict)
-    visited: dict[str, int] = field(default_factory=dict)
-    waiting: dict[str, list[_Expansion]] = field(default_factory=dict)
-    put_off: dict[str, int] = field(default_factory=dict)
-    scored: set[str] = field(default_factory=set)
-    pruned: int = 0
-    notes: dict[str, None] = field(default_factory=dict)
-
-
 class EvidenceSearcher:
     """Searches for one question; neighbours and similarities are kept across topics and levels.
 
@@ -200,8 +150,8 @@ class EvidenceSearcher:
     def _search(self, topic: str, k: int) -> tuple[list[Path], SearchStats]:
         started = time.perf_counter()
         embedded_before = len(self._similarity)
-        search = _Search(k, {topic: self._store.entity(topic).name})
-        search.paths[topic] = [_Walk((), topic, 1.0, "")]
+        search = Search(k, {topic: self._store.entity(topic).name})
+        search.paths[topic] = [Walk((), topic, 1.0, "")]
         self._enqueue(search, topic, 0.0)
         while (entity := self._pop(search)) is not None:
             for expansion in search.waiting.pop(entity, ()):
@@ -223,7 +173,7 @@ class EvidenceSearcher:
         kept = (walk for entity in search.visited for walk in search.paths[entity] if walk.facts)
         return [Path(topic, w.end, w.facts, w.score, w.confidence) for w in kept], stats
 
-    def _pop(self, search: _Search) -> str | None:
+    def _pop(self, search: Search) -> str | None:
         while search.queue:
             distance, _, entity = heapq.heappop(search.queue)
             if entity in search.visited or distance != search.priority[entity]:
@@ -231,14 +181,14 @@ class EvidenceSearcher:
             return entity if distance <= self._max_distance + TOLERANCE else None
         return None
 
-    def _enqueue(self, search: _Search, entity: str, distance: float) -> None:
+    def _enqueue(self, search: Search, entity: str, distance: float) -> None:
         if distance < search.priority.get(entity, float("inf")):
             search.priority[entity] = distance
             heapq.heappush(search.queue, (distance, search.names[entity], entity))
 
-    def _expand(self, search: _Search, entity: str) -> None:
+    def _expand(self, search: Search, entity: str) -> None:
         """Score a popped entity's children now, or put it off while that cannot change anything."""
-        expansion = _Expansion(entity, tuple(search.paths[entity]), search.visited[entity])
+        expansion = Expansion(entity, tuple(search.paths[entity]), search.visited[entity])
         candidates = self._candidates(search, expansion)
         telling = {
             walk.end
@@ -252,7 +202,7 @@ class EvidenceSearcher:
         for child in dict.fromkeys(w.end for w in candidates if not self._in_reach(w)):
             search.waiting.setdefault(child, []).append(expansion)
 
-    def _take_up(self, search: _Search, expansion: _Expansion, child: str) -> None:
+    def _take_up(self, search: Search, expansion: Expansion, child: str) -> None:
         """Score a put-off expansion, as it stood then, if it may add to a popped child."""
         if expansion.entity not in search.put_off:
             return
@@ -261,22 +211,22 @@ class EvidenceSearcher:
             del search.put_off[expansion.entity]
             self._score(search, candidates)
 
-    def _in_reach(self, walk: _Walk) -> bool:
+    def _in_reach(self, walk: Walk) -> bool:
         return walk.distance <= self._max_distance + TOLERANCE
 
-    def _bound(self, walk: _Walk) -> float:
-        return walk.confidence**self._alpha + BOUND_MARGIN
+    def _bound(self, walk: Walk) -> float:
+        return float(walk.confidence**self._alpha) + BOUND_MARGIN
 
-    def _may_matter(self, search: _Search, walk: _Walk) -> bool:
+    def _may_matter(self, search: Search, walk: Walk) -> bool:
         """Return whether a candidate, if it survived, could change its entity's state."""
-        kept = search.paths.get(walk.end, ())
+        kept = search.paths.get(walk.end, [])
         return (
             len(kept) < search.k
             or self._bound(walk) >= kept[-1].score
             or walk.distance < search.priority[walk.end]
         )
 
-    def _candidates(self, search: _Search, expansion: _Expansion) -> list[_Walk]:
+    def _candidates(self, search: Search, expansion: Expansion) -> list[Walk]:
         """Return every retained path extended by every fact to a then unvisited entity (Eq. 7)."""
         visited, step = search.visited, expansion.step
         steps = [
@@ -292,11 +242,11 @@ class EvidenceSearcher:
             confidence = 1.0 if self._ignore_confidence else fact.confidence
             for walk in expansion.walks:
                 text = f"{walk.text}, {fact.text}" if walk.text else fact.text
-                walks.append(_Walk((*walk.facts, fact), other, walk.confidence * confidence, text))
+                walks.append(Walk((*walk.facts, fact), other, walk.confidence * confidence, text))
         return walks
 
     def _likeliest(
-        self, search: _Search, expansion: _Expansion, steps: list[tuple[Triple, str]]
+        self, search: Search, expansion: Expansion, steps: list[tuple[Triple, str]]
     ) -> list[tuple[Triple, str]]:
         """Cut an expansion to the budget by confidence and words shared with the question."""
 
@@ -320,7 +270,7 @@ class EvidenceSearcher:
         return known
 
     def _score(
-        self, search: _Search, candidates: list[_Walk], telling: set[str] | None = None
+        self, search: Search, candidates: list[Walk], telling: set[str] | None = None
     ) -> bool:
         """Keep the best W neighbours and their paths at or above the threshold (Eq. 8, 9).
 
@@ -336,7 +286,7 @@ class EvidenceSearcher:
             ((self._bound(walk), walk) for walk in candidates),
             key=lambda item: (-item[0], item[1].text),
         )
-        scored: list[_Walk] = []
+        scored: list[Walk] = []
         best: dict[str, float] = {}
         untold = sum(walk.end in telling for walk in candidates) if telling else -1
         position, threshold = 0, -1.0
@@ -358,7 +308,7 @@ class EvidenceSearcher:
         self._merge(search, [w for w in scored if w.end in chosen and w.score >= least])
         return True
 
-    def _batch(self, weighted: list[tuple[float, _Walk]], position: int) -> list[_Walk]:
+    def _batch(self, weighted: list[tuple[float, Walk]], position: int) -> list[Walk]:
         """Return the next candidates to score: at first all that will hardly be spared."""
         size = NEXT_BATCH
         if position == 0:
@@ -369,7 +319,7 @@ class EvidenceSearcher:
             size = min(max(size, FIRST_BATCH), LARGEST_BATCH)
         return [walk for _, walk in weighted[position : position + size]]
 
-    def _scored(self, search: _Search, walks: Sequence[_Walk]) -> list[_Walk]:
+    def _scored(self, search: Search, walks: Sequence[Walk]) -> list[Walk]:
         texts = list(dict.fromkeys(walk.text for walk in walks))
         search.scored.update(texts)
         missing = [text for text in texts if text not in self._similarity]
@@ -386,9 +336,9 @@ class EvidenceSearcher:
             for walk in walks
         ]
 
-    def _merge(self, search: _Search, surviving: list[_Walk]) -> None:
+    def _merge(self, search: Search, surviving: list[Walk]) -> None:
         """Add surviving paths to their entities, keep the best K, let priorities decrease."""
-        arrived: dict[str, list[_Walk]] = {}
+        arrived: dict[str, list[Walk]] = {}
         for walk in surviving:
             arrived.setdefault(walk.end, []).append(walk)
         for entity, walks in arrived.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -240,16 +239,6 @@ class Subgraph:
         best = sorted(dict.fromkeys(paths), key=lambda path: path.rank)
         return cls(tuple(topics), _facts_of(best), tuple(best), stats or SearchStats())
 
-    def grown_by(self, other: Subgraph) -> Subgraph:
-        """Unite with a later level's evidence: nothing is lost, the new comes after the old.
-
-        The order keeps what a model has already read as a prefix, so that prompt caches hit.
-        """
-        known = set(self.paths)
-        paths = (*self.paths, *(path for path in other.paths if path not in known))
-        topics = tuple(dict.fromkeys((*self.topic_entities, *other.topic_entities)))
-        return Subgraph(topics, _facts_of(paths), paths, self.stats + other.stats)
-
     def to_networkx(self) -> nx.MultiDiGraph:
         """Return the facts as a `networkx.MultiDiGraph`.
 
@@ -291,8 +280,3 @@ class Subgraph:
 
 def _facts_of(paths: Iterable[Path]) -> tuple[Triple, ...]:
     return tuple(dict.fromkeys(fact for path in paths for fact in path.facts))
-
-
-def product(confidences: Iterable[float]) -> float:
-    """Return Conf(p), the product of confidences in walking order (Eq. 3)."""
-    return math.prod(confidences)

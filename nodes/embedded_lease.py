@@ -23,7 +23,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from nodes.embedded_model import ModelUnavailableError, cache_directory
+from graph_store.cache_folder import cache_folder
+from nodes.embedded_model import ModelUnavailableError
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ def state_directory(model_path: Path, context_tokens: int, slots: int) -> StateD
         platform.node(),
     )
     digest = hashlib.sha256(repr(identity).encode()).hexdigest()[:16]
-    path = cache_directory() / "servers" / digest
+    path = cache_folder() / "servers" / digest
     try:
         path.mkdir(parents=True, exist_ok=True)
         path.chmod(0o700)

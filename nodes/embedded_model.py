@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import platformdirs
+from graph_store.cache_folder import cache_folder
 
 NAME = "Qwen2.5-Coder-1.5B-Instruct Q4_K_M"
 LICENCE = "Apache-2.0"
@@ -40,14 +40,6 @@ class ModelUnavailableError(RuntimeError):
     """The embedded model cannot be used; the message is one line that names the mend."""
 
 
-def cache_directory() -> Path:
-    """Return the directory for files that can be made again (`GRAPHMOOT_CACHE` overrides it)."""
-    override = os.environ.get("GRAPHMOOT_CACHE")
-    if override:
-        return Path(override).expanduser().absolute()
-    return platformdirs.user_cache_path("graphmoot")
-
-
 def ensure_model(progress: Progress | None = None) -> Path:
     """Return the path of the verified model file, joining its parts first where needed.
 
@@ -61,7 +53,7 @@ def ensure_model(progress: Progress | None = None) -> Path:
         ModelUnavailableError: When parts are not installed, the joined file is not the official
             one, or the cache directory is full or cannot be written.
     """
-    path = cache_directory() / FILE_NAME
+    path = cache_folder() / FILE_NAME
     if _stamp_is_valid(path):
         return path
     from filelock import FileLock
@@ -92,7 +84,7 @@ def remove_model() -> int:
     """
     from filelock import FileLock
 
-    path = cache_directory() / FILE_NAME
+    path = cache_folder() / FILE_NAME
     if not path.parent.is_dir():
         return 0
     freed = 0

@@ -137,15 +137,13 @@ async def test_streams_a_debate_to_the_end_and_forks_it_from_a_checkpoint(client
 
 async def test_a_wrong_setting_is_a_clear_error(client):
     thread = await client.threads.create()
-    seen = []
-    async for part in client.runs.stream(
+    stream = client.runs.stream(
         thread["thread_id"],
         "debate-on-graph",
         input=QUESTION,
         context={**CONTEXT, "max_rounds": 99},
         stream_mode="values",
-    ):
-        if part.event == "error":
-            seen.append(str(part.data))
+    )
+    seen = [str(part.data) async for part in stream if part.event == "error"]
     assert seen
     assert "max_rounds" in seen[0]

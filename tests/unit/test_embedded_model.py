@@ -228,11 +228,11 @@ def test_remove_frees_all_of_it(fake):
 
 def test_the_cache_directory_can_be_moved(monkeypatch, tmp_path):
     monkeypatch.setenv("GRAPHMOOT_CACHE", str(tmp_path))
-    assert embedded_model.cache_directory() == tmp_path
+    assert embedded_model.cache_folder() == tmp_path
     monkeypatch.setenv("GRAPHMOOT_CACHE", "relative")
-    assert embedded_model.cache_directory().is_absolute()
+    assert embedded_model.cache_folder().is_absolute()
     monkeypatch.delenv("GRAPHMOOT_CACHE")
-    assert embedded_model.cache_directory().name == "graphmoot"
+    assert embedded_model.cache_folder().name == "graphmoot"
 
 
 def test_nothing_heavy_is_imported():

@@ -68,9 +68,11 @@ def _parts(state: DebateState, settings: DebateContext) -> list[str]:
     actions = [texts.ACTION_STOP, texts.ACTION_CONTINUE]
     if settings.may_expand:
         actions.append(texts.ACTION_EXPAND)
-    replies = transcript(last_statements(state), state.get("choices") or {}, cited=True)
+    statements = last_statements(state)
     ask = texts.DECISION_MAKER.format(
-        replies=replies, actions="\n".join(f"- {action}" for action in actions)
+        replies=transcript(statements, state.get("choices") or {}, cited=True),
+        agreement=texts.AGREE if agree(statements) else texts.DIFFER,
+        actions="\n".join(f"- {action}" for action in actions),
     )
     return [*shared_parts(state, settings, facts=True), ask]
 

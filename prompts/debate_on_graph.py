@@ -36,11 +36,14 @@ it is right, and give the answer that you now hold."""
 
 DECISION_MAKER = """You are the Decision-Maker. This round the debaters said:
 {replies}
+{agreement}
 Choose how the debate goes on:
 {actions}
 Give the reason in one short sentence and the action."""
-ACTION_STOP = "stop: both sides agree and the points at issue have been argued out."
-ACTION_CONTINUE = "continue: they disagree, and the facts above are enough to settle it."
+AGREE = "Their answers are the same."
+DIFFER = "Their answers differ."
+ACTION_STOP = "stop: both sides give the same answer and nothing is left to argue."
+ACTION_CONTINUE = "continue: their answers differ, and the facts above are enough to settle it."
 ACTION_EXPAND = "expand: the facts above are too few to settle it; more are to be fetched."
 
 JUDGE = """You are the Judge. The debate has ended; the last replies are:

@@ -19,7 +19,7 @@ from langgraph.types import Checkpointer
 from nodes.budget import budget_reached
 from nodes.challenger import challenger
 from nodes.context import settings_of
-from nodes.debate import DebateContext, DebateState, current_k
+from nodes.debate import DebateContext, DebateState, current_k, statements_of
 from nodes.decision_maker import decision_maker
 from nodes.direct_answer import direct_answer
 from nodes.judge import judge
@@ -28,7 +28,8 @@ from nodes.proponent import proponent
 from nodes.report import build_result
 from nodes.retrieve import retrieve_evidence
 from nodes.role import step_of
-from nodes.state import Question
+from nodes.state import Question, question_type_of
+from nodes.support import supporting_facts
 
 NAME = "debate-on-graph"
 PAPER = "Yu, Chen, Wu 2026: Debate-on-Graph"
@@ -97,18 +98,20 @@ def report(
 
 
 def _supporting(state: DebateState) -> set[int]:
-    """Return the facts cited for the answer.
+    """Return the facts for the answer: those cited for it and those that name it.
 
-    By the direct answer itself, else by the Proponent when it last held the Judge's answer.
+    Cited by the direct answer, or by the Proponent when it last held the Judge's answer; none when
+    it never held it, for then the answer does not come from the evidence.
     """
     verdict = state.get("verdict") or {}
-    cited = set(verdict.get("facts") or [])
-    for statement in reversed(state.get("statements") or []):
-        if cited:
-            break
-        if statement["role"] == "proponent" and statement["answer"] == verdict.get("answer"):
-            cited = set(statement["facts"])
-    return cited
+    answer = verdict.get("answer")
+    held = [s for s in statements_of(state, "proponent") if answer and s["answer"] == answer]
+    if not held and state.get("statements"):
+        return set()
+    cited = held[-1]["facts"] if held else verdict.get("facts") or []
+    words = None if question_type_of(state) == "boolean" else answer
+    shown = (state.get("choices") or {}).get(str(words), words)
+    return supporting_facts(state.get("evidence") or [], cited, shown)
 
 
 def _ended_by(state: DebateState, settings: DebateContext) -> str:

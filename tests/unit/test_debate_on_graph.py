@@ -214,10 +214,20 @@ async def test_a_lost_server_ends_the_run_with_one_line_and_keeps_what_was_said(
 
 
 async def test_the_supporting_facts_are_those_cited_for_the_answer(store):
-    state, _ = await run(store, {"proponent": says("B", facts=[1, 99])})
+    question = {"question": "Does the fox live in a forest?", "question_type": "boolean"}
+    lines = {"proponent": says("true", facts=[2, 99]), "challenger": says("true"),
+             "judge": {"answer": "true", "confidence": 80}}  # fmt: skip
+    state, _ = await run(store, lines, question=question)
     supports = [fact["supports"] for fact in state["result"]["evidence"]]
-    assert supports[0] is True
-    assert not any(supports[1:])
+    assert supports.index(True) == 1
+    assert supports.count(True) == 1
+
+
+async def test_a_fact_that_names_the_answer_supports_it_though_it_was_not_cited(store):
+    state, _ = await run(store, {"proponent": says("B", facts=[])})
+    named = [f["tail"] for f in state["result"]["evidence"] if f["supports"]]
+    assert "forest" in named
+    assert "moon" not in named
 
 
 async def test_no_fact_supports_an_answer_that_the_proponent_did_not_hold(store):

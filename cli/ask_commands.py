@@ -86,7 +86,7 @@ def ask(
         typer.Option("--set", metavar="NAME=VALUE...", help="A setting of the method."),
     ] = None,
     thread: Annotated[
-        str | None, typer.Option(metavar="ID", help="Thread of checkpoints and traces.")
+        str | None, typer.Option(metavar="ID", help="Files the run's trace under this thread.")
     ] = None,
     as_json: Json = False,
     _debug: Debug = False,
@@ -108,7 +108,7 @@ def make_question(question: str, choices: list[str], *, boolean: bool) -> dict[s
     """Return a method's input.
 
     Raises:
-        ValueError: the question is empty, or the choices are not `label=text`.
+        ValueError: the question is empty, or the choices are not `label=text` of different texts.
     """
     if not question.strip():
         raise ValueError("the question is empty")
@@ -121,6 +121,11 @@ def make_question(question: str, choices: list[str], *, boolean: bool) -> dict[s
     pairs = split_pairs(choices, "--choice", "LABEL=TEXT, such as A=forest")
     if empty := [label for label, text in pairs.items() if not text]:
         raise ValueError(f"--choice {empty[0]} has no text")
+    by_text: dict[str, str] = {}
+    for label, text in pairs.items():
+        first = by_text.setdefault(text.casefold(), label)
+        if first != label:
+            raise ValueError(f"--choice {first} and {label} have the same text")
     if len(pairs) < 2:
         raise ValueError("one --choice leaves nothing to choose; give at least two")
     return {"question": question, "question_type": "choice", "choices": pairs}

@@ -74,6 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: the words after `graphmoot`; default those of this process.
     """
     kept = os.environ.get("GRAPHMOOT_DEBUG")
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         # An odd locale must not turn a name into a failure.
         if (reconfigure := getattr(stream, "reconfigure", None)) is not None:
@@ -83,6 +84,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         if kept is None:
             os.environ.pop("GRAPHMOOT_DEBUG", None)
+
+
+def _open_closed_streams() -> None:
+    """Stand in for streams that the caller closed (`2>&-`): nobody reads them, nothing fails."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123
 
 
 def _run(arguments: list[str]) -> int:

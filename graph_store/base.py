@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from graph_store.errors import UnknownEntityError
 from graph_store.linking import link_mention
@@ -12,6 +13,7 @@ from graph_store.protocol import Candidate
 if TYPE_CHECKING:
     import networkx as nx
 
+    from graph_store.model import Subgraph
     from graph_store.protocol import GraphStore
 
 DIRECTIONS = ("out", "in", "both")
@@ -25,6 +27,14 @@ class StoreBase:
     def link(self: GraphStore, mention: str, top: int = 10) -> list[Candidate]:
         """Return the entities that a mention may mean, best first; see `linking.link_mention`."""
         return link_mention(self, mention, top)
+
+    def subgraph(
+        self: GraphStore, question: str, topic_entities: Sequence[str], **settings: Any
+    ) -> Subgraph:
+        """Return the evidence around topic entities; settings as of `find_evidence`."""
+        from graph_store.evidence_search import find_evidence
+
+        return find_evidence(self, question, topic_entities, **settings)
 
     def to_networkx(self: GraphStore) -> nx.MultiDiGraph:
         """Return the whole graph as a `networkx.MultiDiGraph`, as `Subgraph.to_networkx`."""

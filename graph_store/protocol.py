@@ -11,6 +11,8 @@ from graph_store.model import Direction, Entity, Triple
 if TYPE_CHECKING:
     import networkx as nx
 
+    from graph_store.model import Subgraph
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -126,6 +128,10 @@ class GraphStore(Protocol):
 
     def link(self, mention: str, top: int = 10) -> list[Candidate]:
         """Return the entities that a mention may mean, best first."""
+        ...
+
+    def subgraph(self, question: str, topic_entities: Sequence[str], **settings: Any) -> Subgraph:
+        """Return the evidence around topic entities; settings as of `find_evidence`."""
         ...
 
     def to_networkx(self) -> nx.MultiDiGraph:

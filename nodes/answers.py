@@ -303,7 +303,8 @@ def _is_enumeration(text: str, options: Mapping[str, Any]) -> bool:
 def _reason(error: Exception) -> str:
     if isinstance(error, ValidationError):
         faults = [
-            f"{'.'.join(map(str, fault['loc'])) or 'reply'}: {fault['msg'].lower()}"
+            f"{'.'.join(map(str, fault['loc'])) or 'reply'}: "
+            f"{fault['msg'][:1].lower()}{fault['msg'][1:]}"  # allowed values keep their case
             for fault in error.errors(include_url=False)
         ]
         return "; ".join(faults[:3])

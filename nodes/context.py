@@ -7,9 +7,9 @@ source; the command line, the server's schema and the documentation are made fro
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 if TYPE_CHECKING:
     from langgraph.runtime import Runtime
@@ -42,6 +42,9 @@ class MethodContext(BaseModel):
     """Settings of any method."""
 
     model_config = ConfigDict(extra="forbid", title="Settings")
+
+    ROLES: ClassVar[tuple[str, ...]] = ()
+    """The roles that a method has; a setting for any other is refused."""
 
     graph: str = Field(
         default_factory=default_graph,
@@ -83,6 +86,14 @@ class MethodContext(BaseModel):
     max_seconds: float | None = Field(
         default=None, gt=0, description="Budget: seconds since the start; then it concludes."
     )
+
+    @field_validator("role_models", "role_settings")
+    @classmethod
+    def _known_roles(cls, by_role: dict[str, Any]) -> dict[str, Any]:
+        for role in by_role:
+            if cls.ROLES and role not in cls.ROLES:
+                raise ValueError(f"there is no role '{role}'; there are {', '.join(cls.ROLES)}")
+        return by_role
 
     def model_of(self, role: str) -> str:
         """Return the model specification of a role."""

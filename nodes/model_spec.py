@@ -101,7 +101,7 @@ async def build_chat_model(spec: ModelSpec, seconds: float, notify: Notify) -> B
             raise ModelError(f"openai:{spec.name} needs OPENAI_API_KEY in the environment")
         return await asyncio.to_thread(_openai, model=spec.name, timeout=seconds)
     if spec.kind == "server":
-        key = os.environ.get("GRAPHMOOT_API_KEY") or os.environ.get("OPENAI_API_KEY") or "none"
+        key = os.environ.get("GRAPHMOOT_API_KEY") or _openai_key_for(spec.url) or "none"
         return await asyncio.to_thread(
             _openai,
             model=spec.name,
@@ -111,6 +111,13 @@ async def build_chat_model(spec: ModelSpec, seconds: float, notify: Notify) -> B
             trust_env=urlsplit(spec.url).hostname not in LOOPBACK,
         )
     return await asyncio.to_thread(_embedded, spec.name, seconds, notify)
+
+
+def _openai_key_for(url: str) -> str | None:
+    """Return OpenAI's key for OpenAI's own hosts; nobody else is to see it."""
+    host = urlsplit(url).hostname or ""
+    openais = url.startswith("https:") and (host == "openai.com" or host.endswith(".openai.com"))
+    return os.environ.get("OPENAI_API_KEY") if openais else None
 
 
 def _openai(*, timeout: float, trust_env: bool = True, **settings: Any) -> BaseChatModel:

@@ -18,4 +18,6 @@ async def proponent(
 ) -> dict[str, Any]:
     """Give the Proponent's reply of this round; it sees the evidence."""
     settings = settings_of(runtime, DebateContext)
-    return await speak("proponent", "challenger", texts.PROPONENT, state, settings, sees_facts=True)
+    has_facts = settings.use_graph and bool(state.get("evidence"))
+    instruction = texts.PROPONENT if has_facts else texts.PROPONENT_WITHOUT_FACTS
+    return await speak("proponent", "challenger", instruction, state, settings, sees_facts=True)

@@ -12,7 +12,7 @@ from nodes.answers import Reply
 from nodes.context import MethodContext
 from nodes.errors import ModelError, UnusableAnswerError
 from nodes.llm import Prompt, ask
-from nodes.usage import Call
+from nodes.usage import Call, live_calls
 
 R = TypeVar("R", bound=Reply)
 
@@ -37,7 +37,10 @@ class Consultation(Generic[R]):
 
     def update(self, entry: dict[str, Any]) -> dict[str, Any]:
         """Return the state update that every role node gives, with its trace entry."""
-        entry = {**entry, "seconds": round(self.seconds, 3), "llm_calls": len(self.calls)}
+        live = live_calls(self.calls)
+        entry = {**entry, "seconds": round(self.seconds, 3), "llm_calls": live}
+        if cached := len(self.calls) - live:
+            entry["cached_calls"] = cached
         if self.fault:
             entry["fault"] = self.fault
         out: dict[str, Any] = {"calls": self.calls, "trace": [entry]}

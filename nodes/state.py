@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import operator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
+from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
 from nodes.usage import Call
@@ -74,6 +75,47 @@ def question_type_of(state: Question) -> QuestionType:
     if given is not None:
         return given
     return "choice" if state.get("choices") else "open"
+
+
+def fresh_run(state: MethodState, *lists: str) -> dict[str, Any]:
+    """Return the update that clears what an earlier question of the same thread left.
+
+    Args:
+        state: the state that was found.
+        lists: the method's own keys to which nodes only add.
+    """
+    added_to = ("calls", "trace", "warnings", *lists)
+    update: dict[str, Any] = {key: Overwrite([]) for key in added_to if state.get(key)}
+    if state.get("error"):
+        update["error"] = Overwrite(None)
+    if state.get("result"):
+        update["result"] = {}
+    return {**update, "topics": [], "evidence": []}
+
+
+def end_of_run() -> dict[str, Any]:
+    """Return the update that takes the input's optional parts out: they hold for one question."""
+    return {"choices": None, "question_type": None, "topic_entities": None}
+
+
+def check_question(state: Question) -> None:
+    """Raise `ValueError` with the fault when a method's input cannot be worked on."""
+    question: Any = state.get("question")
+    topics: Any = state.get("topic_entities") or []
+    if not isinstance(question, str) or not question.strip():
+        raise ValueError("question: must be a text that is not empty")
+    kind = state.get("question_type")
+    if kind is not None and kind not in get_args(QuestionType):
+        allowed = ", ".join(get_args(QuestionType))
+        raise ValueError(f"question_type: '{kind}' is not one of {allowed}")
+    choices: Any = state.get("choices") or {}
+    texts = [*choices, *choices.values()] if isinstance(choices, dict) else [None]
+    if not all(isinstance(text, str) and text.strip() for text in texts):
+        raise ValueError("choices: must map labels to texts, such as {'A': 'forest'}")
+    if question_type_of(state) == "choice" and not choices:
+        raise ValueError("choices: a question of type 'choice' needs them")
+    if not (isinstance(topics, list | tuple) and all(isinstance(topic, str) for topic in topics)):
+        raise ValueError("topic_entities: must be a list of names or ids")
 
 
 def choices_of(state: Question) -> tuple[tuple[str, str], ...]:

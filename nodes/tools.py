@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import threading
 from collections import OrderedDict
@@ -11,11 +12,12 @@ from typing import Any, Literal
 from langchain_core.tools import tool
 
 from graph_store import EvidenceSearcher, shared_store
-from graph_store.embedding import load_embedder
+from graph_store.embedding import load_embedder, stop_embedding
 
 _SEARCHERS_KEPT = 32
 _searchers: OrderedDict[tuple[Any, ...], EvidenceSearcher] = OrderedDict()
 _lock = threading.Lock()
+_ahead: set[threading.Thread] = set()
 
 
 @tool
@@ -72,8 +74,24 @@ def search_ahead(arguments: dict[str, Any]) -> None:
         with contextlib.suppress(Exception):
             searcher = _searcher(call["graph"], call["question"], **settings)
             searcher.evidence(call["topic_entities"], call["k"])
+        with _lock:
+            _ahead.discard(threading.current_thread())
 
-    threading.Thread(target=search, name="search-ahead", daemon=True).start()
+    thread = threading.Thread(target=search, name="search-ahead", daemon=True)
+    with _lock:
+        _ahead.add(thread)
+    thread.start()
+
+
+@atexit.register
+def _end_searches() -> None:
+    """Break searches off before the interpreter goes: inside native code they would abort it."""
+    with _lock:
+        threads = list(_ahead)
+    if threads:
+        stop_embedding()
+    for thread in threads:
+        thread.join()
 
 
 _OF_THE_CALL = ("graph", "question", "topic_entities", "k")

@@ -23,6 +23,9 @@ fact as far as it is probable; where facts contradict each other, the more proba
 Where they are silent, use what you know. Give the numbers of the facts that decide the question \
 (few), your argument in one or two sentences, and the answer that follows from it."""
 
+PROPONENT_WITHOUT_FACTS = """You are the Proponent. There are no facts to go by: use what you know. \
+Give your argument in one or two sentences and the answer that follows from it."""
+
 CHALLENGER = """You are the Challenger. You rely on your own knowledge alone and test every claim. \
 Give your argument in one or two sentences and the answer that follows from it."""
 
@@ -44,6 +47,7 @@ AGREE = "Their answers are the same."
 DIFFER = "Their answers differ."
 ACTION_STOP = "stop: both sides give the same answer and nothing is left to argue."
 ACTION_CONTINUE = "continue: their answers differ, and the facts above are enough to settle it."
+ACTION_CONTINUE_WITHOUT_FACTS = "continue: their answers differ, and more argument may settle it."
 ACTION_EXPAND = "expand: the facts above are too few to settle it; more are to be fetched."
 
 JUDGE = """You are the Judge. The debate has ended; the last replies are:

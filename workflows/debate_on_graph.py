@@ -28,7 +28,7 @@ from nodes.proponent import proponent
 from nodes.report import build_result
 from nodes.retrieve import retrieve_evidence
 from nodes.role import step_of
-from nodes.state import Question, question_type_of
+from nodes.state import Question, check_question, end_of_run, fresh_run, question_type_of
 from nodes.support import supporting_facts
 
 NAME = "debate-on-graph"
@@ -36,7 +36,7 @@ PAPER = "Yu, Chen, Wu 2026: Debate-on-Graph"
 SUMMARY = (
     "Proponent and Challenger debate over evidence that grows until they agree; a Judge rules."
 )
-ROLES = ("proponent", "challenger", "decision_maker", "judge", "direct_answer")
+ROLES = DebateContext.ROLES
 READS_CONFIDENCE = True
 TYPICAL_CALLS = "4 to 10 (3 a round and the Judge)"
 
@@ -44,6 +44,17 @@ Context = DebateContext
 CALLS_AHEAD = 4
 """Model calls that another round and the Judge need."""
 _RECURSION_LIMIT = 80
+
+
+def begin(state: DebateState) -> dict[str, Any]:
+    """Check the input and start afresh, also in a thread that has answered a question before.
+
+    Raises:
+        ValueError: the input is none that can be worked on; the message names its part.
+    """
+    check_question(state)
+    own: dict[str, Any] = {"level": None, "round": 0, "verdict": {}}
+    return {**fresh_run(state, "statements", "decisions"), **own}
 
 
 async def retrieve(
@@ -65,7 +76,11 @@ async def retrieve(
 
 def open_round(state: DebateState) -> dict[str, Any]:
     """Count the next round."""
-    return {"round": (state.get("round") or 0) + 1}
+    number = (state.get("round") or 0) + 1
+    return {
+        "round": number,
+        "trace": [{"node": "open_round", "step": step_of(), "round": number}],
+    }
 
 
 def report(
@@ -78,7 +93,7 @@ def report(
     decisions = state.get("decisions") or []
     ended = {
         "by": _ended_by(state, settings),
-        "round": state.get("round"),
+        "round": state.get("round") or None,
         "k": current_k(state, settings),
         "agreement": decisions[-1]["agreement"] if decisions else None,
         "reason": verdict.get("reason", ""),
@@ -91,10 +106,16 @@ def report(
         supporting=_supporting(state),
         ended=ended,
     )
-    budget = ended["by"] if str(ended["by"]).startswith("the budget") else None
-    if budget:
-        result["warnings"].append(f"ended early by {budget}")
-    return {"result": result, "trace": [{"node": "report", "step": step_of()}]}
+    if str(ended["by"]).startswith("the budget"):
+        result["warnings"].append(f"ended early by {ended['by']}")
+    elif budget := budget_reached(state, settings):
+        # The least that the method takes was more than it.
+        result["warnings"].append(f"{budget} was passed")
+    return {
+        "result": result,
+        "trace": [{"node": "report", "step": step_of()}],
+        **end_of_run(),
+    }
 
 
 def _supporting(state: DebateState) -> set[int]:
@@ -127,7 +148,7 @@ def _ended_by(state: DebateState, settings: DebateContext) -> str:
     return budget_reached(state, settings, calls_ahead=CALLS_AHEAD) or "round limit"
 
 
-def begin(
+def after_begin(
     _state: DebateState, runtime: Runtime[DebateContext]
 ) -> Literal["with graph", "debate", "direct"]:
     """Route the start by the variant."""
@@ -171,6 +192,7 @@ def build_graph(
 ) -> CompiledStateGraph[DebateState, DebateContext, Question, DebateState]:
     """Compile the workflow; its drawing reads as the paper's Fig. 1."""
     builder = StateGraph(DebateState, context_schema=DebateContext, input_schema=Question)
+    builder.add_node("begin", begin)
     builder.add_node("link_topics", link_topics)
     builder.add_node("retrieve", retrieve)
     builder.add_node("open_round", open_round)
@@ -181,9 +203,10 @@ def build_graph(
     builder.add_node("direct_answer", direct_answer)
     builder.add_node("report", report)
 
+    builder.add_edge(START, "begin")
     builder.add_conditional_edges(
-        START,
-        begin,
+        "begin",
+        after_begin,
         {"with graph": "link_topics", "debate": "open_round", "direct": "direct_answer"},
     )
     builder.add_conditional_edges(

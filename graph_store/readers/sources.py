@@ -14,6 +14,7 @@ from graph_store.errors import RowError, StoreError
 from graph_store.readers.delimited import read_csv, read_tsv
 from graph_store.readers.json_lines import read_jsonl
 from graph_store.readers.rows import RawFact
+from graph_store.sqlite_schema import is_store
 
 Item = RawFact | tuple[int, RowError]
 READERS: dict[str, Callable[[Iterator[str]], Iterator[Item]]] = {
@@ -44,6 +45,8 @@ def sniff_format(path: Path) -> str:
     if not path.is_file() and not path.is_dir():
         # A look would take away what a pipe gives only once.
         raise StoreError(f"{path}: is no plain file; --format says its format (tsv, csv, jsonl)")
+    if is_store(path):
+        raise StoreError(f"{path}: is a store already; give the files of facts it is made of")
     with open_lines(path) as file:
         try:
             first = next((line for line in file if line.strip()), "")

@@ -363,3 +363,25 @@ def test_looking_things_up_loads_nothing_heavy(store):
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("closed", ["1>&-", "2>&-", "1>&- 2>&-"])
+def test_a_stream_that_the_caller_closed_is_no_failure(closed):
+    command = f'"$0" -m cli.main link sample "marow light" --json {closed}'
+    done = subprocess.run(
+        ["/bin/sh", "-c", command, sys.executable],
+        capture_output=True, cwd=ROOT, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert b"AttributeError" not in done.stderr
+    assert "1>&-" in closed or json.loads(done.stdout)
+
+
+def test_a_store_given_as_a_source_is_told_as_such(tmp_path, graphmoot):
+    facts = tmp_path / "facts.tsv"
+    facts.write_text("a\tr\tb\t0.9\n", encoding="utf-8")
+    store = tmp_path / "facts.graphmoot"
+    assert graphmoot("ingest", facts, "--to", store).status == 0
+    ran = graphmoot("ingest", store, "--to", tmp_path / "again.graphmoot")
+    assert ran.status == 2
+    assert "is a store already" in error_lines(ran)[0]

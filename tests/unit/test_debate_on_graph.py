@@ -10,9 +10,10 @@ import pytest
 import nodes.tools
 from nodes.debate import DebateState
 from nodes.errors import ModelError
+from nodes.state import Question
 from tests.fake_embedder import FakeEmbedder
 from tests.scripted_model import scripted
-from workflows.debate_on_graph import build_graph, graph
+from workflows.debate_on_graph import begin, build_graph, graph
 
 FACTS = """fox	located at	forest	0.95
 fox	located at	moon	0.4
@@ -423,3 +424,91 @@ async def test_the_drawing_has_the_papers_roles_and_labelled_edges():
     assert edges["decision_maker", "open_round"] == "continue"
     assert edges["decision_maker", "judge"] == "stop"
     assert {"proponent", "challenger", "decision_maker", "judge"} <= set(drawn.nodes)
+
+
+async def test_a_threads_second_question_starts_afresh(store):
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    spec, model = scripted(script(judge={"answer": "forest", "confidence": 90}))
+    saved = build_graph(InMemorySaver())
+    config = {"configurable": {"thread_id": "1"}}
+    context = {"graph": store, "model": spec}
+    open_question = {"question": "Where does the mouse live?"}
+    alone = (await graph.ainvoke(open_question, context=context))["result"]
+    await saved.ainvoke(QUESTION, config, context=context)
+    unknown = {**open_question, "topic_entities": ["wolf"]}
+    await saved.ainvoke(unknown, config, context=context)
+    for _ in range(4):  # more than there are levels and rounds
+        again = (await saved.ainvoke(open_question, config, context=context))["result"]
+        timeless = ("status", "answer", "choice", "evidence", "topic_entities", "ended", "error")
+        assert {key: again[key] for key in timeless} == {key: alone[key] for key in timeless}
+        assert again["usage"]["llm_calls"] == 4
+        assert [t["node"] for t in again["trace"]] == [t["node"] for t in alone["trace"]]
+        assert "Choices" not in model.of("judge")[-1].user
+
+
+def test_every_key_of_a_run_is_cleared_at_its_start():
+    kept = set(get_type_hints(Question))
+    left = {key: ["left over"] for key in get_type_hints(DebateState)}
+    cleared = begin({**left, **QUESTION, "question_type": None, "topic_entities": []})
+    assert set(cleared) == set(left) - kept
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({}, "question"),
+        ({"question": " "}, "question"),
+        ({"question": 5}, "question"),
+        ({**QUESTION, "question_type": "multiple"}, "question_type"),
+        ({"question": "Where?", "question_type": "choice"}, "choices"),
+        ({**QUESTION, "choices": {"A": "moon", "B": None}}, "choices"),
+        ({**QUESTION, "choices": ["moon", "forest"]}, "choices"),
+        ({**QUESTION, "topic_entities": "fox"}, "topic_entities"),
+    ],
+)
+async def test_a_wrong_input_is_refused_before_any_call(wrong, named, store):
+    spec, model = scripted(script())
+    with pytest.raises(ValueError, match=f"^{named}: "):
+        await graph.ainvoke(wrong, context={"graph": store, "model": spec})
+    assert not model.asked
+
+
+async def test_the_trace_has_an_entry_for_every_node_of_a_round(store):
+    state, _ = await run(store)
+    assert [entry["node"] for entry in state["result"]["trace"]] == [
+        "link_topics", "retrieve", "open_round", "challenger", "proponent", "decision_maker",
+        "judge",
+    ]  # fmt: skip
+
+
+async def test_the_trace_counts_cached_calls_apart(store, tmp_path):
+    cache = str(tmp_path / "replies.sqlite")
+    spec, _ = scripted(script())
+    for _ in range(2):
+        state = await graph.ainvoke(
+            QUESTION, context={"graph": store, "model": spec, "response_cache": cache}
+        )
+    roles = [entry for entry in state["result"]["trace"] if "llm_calls" in entry]
+    assert [(entry["llm_calls"], entry["cached_calls"]) for entry in roles] == [(0, 1)] * 4
+
+
+async def test_a_debater_is_told_the_allowed_labels_as_they_are_written(store):
+    _, model = await run(store, {"judge": {"answer": "none of them"}})
+    assert "'A' or 'B'" in model.of("judge")[1].messages[-1].content
+
+
+async def test_without_a_graph_nobody_is_asked_about_facts(store):
+    _, model = await run(store, use_graph=False)
+    for role in ("proponent", "challenger", "decision_maker", "judge"):
+        (asked,) = model.of(role)
+        assert "facts that decide" not in asked.user
+        assert "facts above" not in asked.user
+
+
+async def test_a_budget_below_the_least_a_debate_takes_is_told(store):
+    state, _ = await run(store, max_llm_calls=1)
+    result = state["result"]
+    assert result["status"] == "answered"
+    assert result["usage"]["llm_calls"] == 4
+    assert result["warnings"] == ["the budget of 1 model calls was passed"]

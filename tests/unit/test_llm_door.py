@@ -136,11 +136,11 @@ async def test_openai_gets_max_completion_tokens_and_its_key(server, monkeypatch
     assert KEY not in repr(answer)
 
 
-async def test_a_server_gets_its_own_key_before_openais(server, monkeypatch):
+async def test_a_server_gets_its_own_key_and_never_openais(server, monkeypatch):
     fake = server(says(GOOD))
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-general")
     await door(fake)
     assert fake.asked[-1].headers["authorization"] == "Bearer none"
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-general")
     monkeypatch.setenv("GRAPHMOOT_API_KEY", "own-key")
     context = MethodContext(model=f"vllm:{fake.spec}", timeout_seconds=4)
     await ask("judge", PROMPT, CHOICE, context)

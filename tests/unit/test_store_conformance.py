@@ -19,10 +19,19 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from graph_store import GraphStore, Triple, UnknownEntityError, find_mentions, ingest, open_store
+from graph_store import (
+    GraphStore,
+    Triple,
+    UnknownEntityError,
+    find_evidence,
+    find_mentions,
+    ingest,
+    open_store,
+)
 from graph_store.linking import name_key
 from graph_store.memory_store import MemoryStore
 from graph_store.protocol import RelationUse
+from tests.fake_embedder import FakeEmbedder
 
 Aliases = Mapping[str, Sequence[str]]
 Make = Callable[..., GraphStore]
@@ -466,6 +475,15 @@ def test_to_networkx_has_every_fact_with_its_confidence(make: Make) -> None:
     assert all(data["relation"] == key[1] for key, data in edges.items())
     assert graph.nodes["Q1"]["name"] == "Ada"
     assert graph.nodes["amy"]["name"] == "amy"
+
+
+def test_a_store_gives_the_evidence_around_topics(make: Make) -> None:
+    store, embedder = make(FAMILY), FakeEmbedder()
+    topic = FAMILY[0].head
+    found = store.subgraph("Who is the parent?", [topic], k=1, width=2, embedder=embedder)
+    same = find_evidence(store, "Who is the parent?", [topic], k=1, width=2, embedder=embedder)
+    assert found.facts == same.facts
+    assert found.facts
 
 
 def test_a_backend_is_a_graph_store_and_closes_twice(make: Make) -> None:

@@ -59,8 +59,10 @@ def test_an_unknown_method_names_those_there_are():
 
 
 def test_settings_from_the_command_line_are_parsed_and_checked(method):
-    context = method.make_context({"temperature": "0", "seed": "none", "role_models": '{"a":"b"}'})
-    assert (context.temperature, context.seed, context.role_models) == (0.0, None, {"a": "b"})
+    context = method.make_context(
+        {"temperature": "0", "seed": "none", "role_models": '{"judge":"b"}'}
+    )
+    assert (context.temperature, context.seed, context.role_models) == (0.0, None, {"judge": "b"})
     with pytest.raises(ValueError, match="temperature=hot"):
         method.make_context({"temperature": "hot"})
     with pytest.raises(ValueError, match="no setting 'temprature'"):

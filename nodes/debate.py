@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 
 from graph_store.errors import shorten
 from nodes.context import GraphContext
-from nodes.state import MethodState
+from nodes.state import MethodState, choice_shown
 from nodes.wording import facts_part, question_part, quoted
 from prompts import debate_on_graph as texts
 
@@ -132,19 +132,18 @@ def last_statements(state: DebateState) -> list[Statement]:
 
 
 def transcript(
-    statements: Sequence[Statement], choices: Mapping[str, str], *, cited: bool = False
+    statements: Sequence[Statement], choices: Sequence[tuple[str, str]], *, cited: bool = False
 ) -> str:
     """Return statements as delimited prompt text, a choice's words beside its label."""
     return "\n".join(_shown(statement, choices, cited) for statement in statements)
 
 
-def _shown(statement: Statement, choices: Mapping[str, str], cited: bool) -> str:
+def _shown(statement: Statement, choices: Sequence[tuple[str, str]], cited: bool) -> str:
     argument = quoted(shorten(statement["argument"], ARGUMENT_SHOWN)) or "(no argument)"
     if cited and statement["facts"]:
         argument += f" [facts {', '.join(map(str, statement['facts']))}]"
     answer = "unreadable" if statement["fault"] else (statement["answer"] or "not known")
-    if answer in choices:
-        answer = f"{answer}. {choices[answer]}"
+    answer = choice_shown(answer, choices)
     name = NAMES[statement["role"]]
     return texts.REPLY.format(name=name, answer=quoted(answer), argument=argument)
 

@@ -37,7 +37,7 @@ async def speak(
     unreadable is recorded as such; the debate goes on with the other side.
     """
     number, k = state["round"], current_k(state, settings)
-    choices = state.get("choices") or {}
+    choices = choices_of(state)
     own, other = statements_of(state, role), statements_of(state, opponent)
     parts = [*shared_parts(state, settings, facts=sees_facts), instruction]
     if own and other:

@@ -22,6 +22,7 @@ from nodes.llm import Prompt
 from nodes.replies import Decision as DecisionForm
 from nodes.replies import DecisionWithoutExpansion
 from nodes.role import consult, emit, step_of
+from nodes.state import choices_of
 from prompts import debate_on_graph as texts
 
 
@@ -72,7 +73,7 @@ def _parts(state: DebateState, settings: DebateContext) -> list[str]:
         actions.append(texts.ACTION_EXPAND)
     statements = last_statements(state)
     ask = texts.DECISION_MAKER.format(
-        replies=transcript(statements, state.get("choices") or {}, cited=True),
+        replies=transcript(statements, choices_of(state), cited=True),
         agreement=texts.AGREE if agree(statements) else texts.DIFFER,
         actions="\n".join(f"- {action}" for action in actions),
     )

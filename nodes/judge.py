@@ -16,7 +16,7 @@ from nodes.debate import (
     transcript,
 )
 from nodes.judgement import judge_from
-from nodes.state import question_type_of
+from nodes.state import choices_of, question_type_of
 from prompts import debate_on_graph as texts
 
 
@@ -26,7 +26,7 @@ async def judge(
 ) -> dict[str, Any]:
     """Give the verdict: answer, confidence, reason. The evidence is not shown to the Judge."""
     settings = settings_of(runtime, DebateContext)
-    replies = transcript(last_statements(state), state.get("choices") or {})
+    replies = transcript(last_statements(state), choices_of(state))
     ask = texts.JUDGE.format(replies=replies)
     if question_type_of(state) == "open":
         ask += texts.OPEN_JUDGE

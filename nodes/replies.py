@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, create_model, field_validator
 
 from nodes.answers import Reply
+from nodes.state import answered_in_words
 
 REPLY_LENGTH = 240
 DECISION_LENGTH = 120
@@ -76,10 +77,10 @@ def answer_type(question_type: str, choices: Choices) -> Any:
     """Return the type of an answer: a choice's label, true/false, or text (null: not known)."""
     if question_type == "choice":
         labels: Any = Literal[tuple(label for label, _ in choices)]
-        texts: list[Any] = [text for _, text in choices]
-        if len({text.strip().casefold() for text in texts}) < len(texts):
+        if not answered_in_words(choices):
             return labels
-        # The words are asked for, and read back as the label: small models mix labels up.
+        # The words are asked for, and read back as the label.
+        texts: list[Any] = [text for _, text in choices]
         return Annotated[labels, Field(json_schema_extra={"enum": texts})]
     if question_type == "boolean":
         return Literal["true", "false"]

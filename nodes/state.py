@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import operator
+import re
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, get_args
 
 from langgraph.types import Overwrite
@@ -121,3 +123,25 @@ def check_question(state: Question) -> None:
 def choices_of(state: Question) -> tuple[tuple[str, str], ...]:
     """Return the choices as (label, text) pairs in their order."""
     return tuple((state.get("choices") or {}).items())
+
+
+_MEANS_OTHERS = re.compile(r"\b[A-Z] (?:and|or|nor) [A-Z]\b|\babove\b")
+
+
+def answered_in_words(choices: Sequence[tuple[str, str]]) -> bool:
+    """Return whether a choice is asked for in its words rather than by its label.
+
+    Words are what a small model gets right; with labels beside them it mixes the two up. Labels are
+    needed where two choices have the same words, or one speaks of others (`both A and C`).
+    """
+    texts = [text.strip().casefold() for _, text in choices]
+    distinct = len(set(texts)) == len(texts)
+    return distinct and not any(_MEANS_OTHERS.search(text) for _, text in choices)
+
+
+def choice_shown(answer: str, choices: Sequence[tuple[str, str]]) -> str:
+    """Return an answer as it stands in prompts: a choice's words, with its label where needed."""
+    text = dict(choices).get(answer)
+    if text is None:
+        return answer
+    return text if answered_in_words(choices) else f"{answer}. {text}"

@@ -7,7 +7,13 @@ from typing import Any
 
 from graph_store.errors import shorten
 from graph_store.verbalise import entity_words, relation_words
-from nodes.state import Question, question_type_of
+from nodes.state import (
+    Question,
+    answered_in_words,
+    choice_shown,
+    choices_of,
+    question_type_of,
+)
 from prompts import debate_on_graph as texts
 
 NAME_LENGTH = 80
@@ -17,8 +23,10 @@ def question_part(state: Question) -> str:
     """Return the question with its choices: the first part of every role's prompt."""
     lines = [texts.QUESTION.format(question=state["question"])]
     if question_type_of(state) == "choice":
-        rows = (f"{label}. {text}" for label, text in (state.get("choices") or {}).items())
-        lines.append(texts.CHOICES.format(choices="\n".join(rows)))
+        choices = choices_of(state)
+        form = texts.CHOICES if answered_in_words(choices) else texts.LABELLED_CHOICES
+        rows = (f"- {choice_shown(label, choices)}" for label, _ in choices)
+        lines.append(form.format(choices="\n".join(rows)))
     elif question_type_of(state) == "boolean":
         lines.append(texts.BOOLEAN)
     return "\n".join(lines)

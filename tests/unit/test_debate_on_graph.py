@@ -315,6 +315,26 @@ async def test_open_question_with_null_answer_is_no_answer(store):
     assert state["result"]["answer"] is None
 
 
+async def test_choices_are_asked_for_in_words_without_labels(store):
+    _, model = await run(store, {"proponent": says("forest"), "judge": {"answer": "Forest"}})
+    asked = model.of("judge")[0]
+    assert "A." not in asked.user
+    assert "My answer: forest" in asked.user
+    schema = asked.parameters["response_format"]["json_schema"]["schema"]
+    assert schema["properties"]["answer"]["enum"] == ["moon", "forest"]
+
+
+@pytest.mark.parametrize("texts", [("moon", "Moon", "x"), ("moon", "forest", "both A and B")])
+async def test_labels_are_asked_for_where_words_do_not_tell_choices_apart(store, texts):
+    question = {**QUESTION, "choices": dict(zip("ABC", texts, strict=True))}
+    state, model = await run(store, question=question)
+    asked = model.of("judge")[0]
+    assert f"B. {texts[1]}" in asked.user
+    schema = asked.parameters["response_format"]["json_schema"]["schema"]
+    assert schema["properties"]["answer"]["enum"] == ["A", "B", "C"]
+    assert state["result"]["choice"] == "B"
+
+
 async def test_boolean_questions_answer_true_or_false(store):
     question = {"question": "Does the fox live in a forest?", "question_type": "boolean"}
     lines = {"proponent": says("Yes"), "challenger": says("TRUE"),

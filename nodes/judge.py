@@ -27,7 +27,9 @@ async def judge(
     """Give the verdict: answer, confidence, reason. The evidence is not shown to the Judge."""
     settings = settings_of(runtime, DebateContext)
     replies = transcript(last_statements(state), choices_of(state))
-    ask = texts.JUDGE.format(replies=replies)
+    # Who could read facts is not evidence, but without it a confident guess weighs like a source.
+    one_sided = settings.information_asymmetry and bool(state.get("evidence"))
+    ask = texts.JUDGE.format(replies=replies, sources=texts.SOURCES if one_sided else "")
     if question_type_of(state) == "open":
         ask += texts.OPEN_JUDGE
     parts = [*shared_parts(state, settings, facts=False), ask]

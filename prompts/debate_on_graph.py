@@ -22,13 +22,15 @@ NO_FACTS = "The knowledge graph has no facts about this question."
 PROPONENT = """You are the Proponent. Argue for the answer that the facts support best. Rely on a \
 fact as far as it is probable; where facts contradict each other, the more probable one counts. \
 Where they are silent, use what you know. Give the numbers of the facts that decide the question \
-(few), your argument in one or two sentences, and the answer that follows from it."""
+(few), your argument in one or two sentences that states the deciding fact with its probability, and \
+the answer that follows from it."""
 
 PROPONENT_WITHOUT_FACTS = """You are the Proponent. There are no facts to go by: use what you know. \
 Give your argument in one or two sentences and the answer that follows from it."""
 
-CHALLENGER = """You are the Challenger. You rely on your own knowledge alone and test every claim. \
-Give your argument in one or two sentences and the answer that follows from it."""
+CHALLENGER = """You are the Challenger. You see no facts or texts: you rely on your own knowledge \
+alone and test every claim. Where you do not know, say so and give the most plausible answer. Give your \
+argument in one or two sentences and the answer that follows from it."""
 
 CHALLENGER_WITH_FACTS = """You are the Challenger. You see the same facts as the Proponent and test \
 every claim. Give your argument in one or two sentences and the answer that follows from it."""
@@ -51,10 +53,12 @@ ACTION_CONTINUE = "continue: their answers differ, and the facts above are enoug
 ACTION_CONTINUE_WITHOUT_FACTS = "continue: their answers differ, and more argument may settle it."
 ACTION_EXPAND = "expand: the facts above are too few to settle it; more are to be fetched."
 
-JUDGE = """You are the Judge. The debate has ended; the last replies are:
+JUDGE = """You are the Judge. The debate has ended{sources}; the last replies are:
 {replies}
 Decide which answer is right by the strength of the arguments, not by who gave it. Give the reason \
 in one or two sentences, the answer that follows from it, and how sure you are in percent."""
+SOURCES = """ (the Proponent had facts with their probabilities at hand, the Challenger only its own \
+knowledge)"""
 OPEN_JUDGE = " Give the answer itself in as few words as possible, or null when it cannot be told."
 
 DIRECT = """Answer the question. Give the reason in one or two sentences, the answer that follows \

@@ -19,6 +19,7 @@ from nodes.llm import Prompt
 from nodes.replies import statement as statement_form
 from nodes.role import consult, emit, step_of
 from nodes.state import choices_of, question_type_of
+from nodes.wording import language_part
 from prompts import debate_on_graph as texts
 
 
@@ -50,7 +51,14 @@ async def speak(
     form = statement_form(
         question_type_of(state), choices_of(state), cites=has_facts, length=settings.reply_length
     )
-    reply = await consult(role, Prompt(texts.SYSTEM, parts), form, settings, round=number, k=k)
+    reply = await consult(
+        role,
+        Prompt(texts.SYSTEM, [*parts, language_part(state)]),
+        form,
+        settings,
+        round=number,
+        k=k,
+    )
     said = Statement(
         role=role,
         round=number,

@@ -23,6 +23,7 @@ from nodes.replies import Decision as DecisionForm
 from nodes.replies import DecisionWithoutExpansion
 from nodes.role import consult, emit, step_of
 from nodes.state import choices_of
+from nodes.wording import language_part
 from prompts import debate_on_graph as texts
 
 
@@ -41,7 +42,7 @@ async def decision_maker(
     form = DecisionForm if settings.may_expand else DecisionWithoutExpansion
     reply = await consult(
         "decision_maker",
-        Prompt(texts.SYSTEM, _parts(state, settings)),
+        Prompt(texts.SYSTEM, [*_parts(state, settings), language_part(state)]),
         form,
         settings,
         round=number,

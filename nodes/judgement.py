@@ -9,6 +9,7 @@ from nodes.llm import Prompt
 from nodes.replies import verdict as verdict_form
 from nodes.role import consult, emit, step_of
 from nodes.state import Question, choices_of, question_type_of
+from nodes.wording import language_part
 from prompts.debate_on_graph import SYSTEM
 
 
@@ -25,7 +26,9 @@ async def judge_from(
     form = verdict_form(
         question_type_of(state), choices_of(state), cites=cites, length=settings.reply_length
     )
-    reply = await consult(role, Prompt(SYSTEM, parts), form, settings, **where)
+    reply = await consult(
+        role, Prompt(SYSTEM, [*parts, language_part(state)]), form, settings, **where
+    )
     percent = getattr(reply.value, "confidence", None)
     found = {
         "answer": getattr(reply.value, "answer", None),

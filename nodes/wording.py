@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -85,3 +86,23 @@ def _homonyms(evidence: Sequence[dict[str, Any]]) -> set[str]:
         ids.setdefault(fact["head"], set()).add(fact.get("head_id", fact["head"]))
         ids.setdefault(fact["tail"], set()).add(fact.get("tail_id", fact["tail"]))
     return {name for name, entities in ids.items() if len(entities) > 1}
+
+
+_SCRIPTS = (
+    (re.compile(r"[\u3040-\u30ff]"), "Japanese (日本語)"),
+    (re.compile(r"[\uac00-\ud7af]"), "Korean (한국어)"),
+    (re.compile(r"[\u3400-\u9fff]"), "Chinese (中文)"),
+    (re.compile(r"[^\W\d_a-zA-Z\u00c0-\u024f]{3}"), "the language of the question"),
+)
+
+
+def language_part(state: Question) -> str:
+    """Return the last part of a prompt for questions that are not in Latin letters, else ''.
+
+    The system text asks for the question's language, but a small model forgets that over an
+    English prompt unless it stands at the end.
+    """
+    for script, language in _SCRIPTS:
+        if script.search(state["question"]):
+            return texts.LANGUAGE.format(language=language)
+    return ""

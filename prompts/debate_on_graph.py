@@ -68,4 +68,5 @@ contradict each other, the more probable one counts; where they are silent, use 
 the numbers of the facts that decide the question (few), the reason in one or two sentences, the \
 answer that follows from it, and how sure you are in percent."""
 
+LANGUAGE = "Write in {language}."
 REPLY = "<reply>{name}: {argument} My answer: {answer}</reply>"

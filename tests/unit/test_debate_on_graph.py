@@ -335,6 +335,26 @@ async def test_labels_are_asked_for_where_words_do_not_tell_choices_apart(store,
     assert state["result"]["choice"] == "B"
 
 
+@pytest.mark.parametrize(
+    ("question", "language"),
+    [
+        ("狐狸住在哪里？", "Chinese"),
+        ("キツネはどこ？", "Japanese"),
+        ("Где живёт лиса?", "the language"),
+    ],
+)
+async def test_prompts_end_with_the_language_of_a_question_not_in_latin_letters(
+    store, question, language
+):
+    _, model = await run(store, question={"question": question, "topic_entities": ["fox"]})
+    assert all(f"Write in {language}" in asked.user[-60:] for asked in model.asked)
+
+
+async def test_prompts_say_nothing_of_language_for_latin_letters(store):
+    _, model = await run(store, question={**QUESTION, "question": "Où habite le fox, né à Łódź?"})
+    assert all("Write in " not in asked.user for asked in model.asked)
+
+
 async def test_boolean_questions_answer_true_or_false(store):
     question = {"question": "Does the fox live in a forest?", "question_type": "boolean"}
     lines = {"proponent": says("Yes"), "challenger": says("TRUE"),

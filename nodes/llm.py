@@ -6,7 +6,7 @@ import asyncio
 import importlib
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from nodes.answers import Reply, read_reply
@@ -100,6 +100,7 @@ async def ask(
             error.calls = calls
             raise
         seconds = time.perf_counter() - started
+        said = replace(said, seconds=round(seconds, 3))
         calls.append(_account(role, said, seconds, step=step, repair=repair))
         text = said.text
         try:
@@ -138,6 +139,7 @@ def _account(
         "prefix_cached_tokens": said.prefix_cached_tokens,
         "output_tokens": said.output_tokens,
         "seconds": round(seconds, 3),
+        "asked_seconds": said.seconds,
         "cached": cached,
         "repair": repair,
         "truncated": said.truncated,

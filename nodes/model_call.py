@@ -48,7 +48,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Said:
-    """A model's reply as it is accounted and kept."""
+    """A model's reply as it is accounted and kept; `seconds` is what it took when it was asked."""
 
     text: str
     model: str
@@ -56,6 +56,7 @@ class Said:
     prefix_cached_tokens: int
     output_tokens: int
     truncated: bool
+    seconds: float = 0.0
 
     @classmethod
     def of(cls, message: AIMessage, spec: ModelSpec) -> Said:

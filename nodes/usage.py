@@ -14,6 +14,8 @@ class Call(TypedDict):
     `step` is the graph's superstep: calls of one step and different roles ran at once. `cached`
     means that the reply came from the response cache and cost nothing. `repair` marks the second
     call for a reply that could not be read; `truncated` one that hit its token limit.
+    `asked_seconds` is what the reply took when it was really asked for: for a live call `seconds`
+    itself, for a cached one what it would have cost.
     """
 
     role: str
@@ -23,6 +25,7 @@ class Call(TypedDict):
     prefix_cached_tokens: int
     output_tokens: int
     seconds: float
+    asked_seconds: float
     cached: bool
     repair: bool
     truncated: bool

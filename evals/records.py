@@ -107,7 +107,7 @@ class ResultLine(TypedDict):
 
 
 def key_of(line: ResultLine) -> tuple[str, str, str, str]:
-    """Return what a line is the result of: (label, dataset, model, question id), unique in a run."""
+    """Return what a line is the result of: (label, dataset, model, question id)."""
     return line["label"], line["dataset"], line["model"], line["question_id"]
 
 

@@ -121,10 +121,8 @@ def json_rows(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
 def _json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     with path.open("rb") as start:
         zipped = start.read(2) == b"\x1f\x8b"
-    opened = (
-        gzip.open(path, "rt", encoding="utf-8-sig") if zipped else path.open(encoding="utf-8-sig")
-    )
-    with opened as lines:
+    opener: Any = gzip.open if zipped else Path.open
+    with opener(path, "rt", encoding="utf-8-sig") as lines:
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
@@ -150,7 +148,7 @@ def question_of(row: dict[str, Any], place: str, *, fallback_id: str) -> GoldQue
     answers = _texts(row.get("answers", row.get("answer")), "answers", place)
     if not answers:
         raise QuestionFileError(f"{place}: there are no 'answers'")
-    kind = row.get("question_type") or ("choice" if choices else "open")
+    kind: Any = row.get("question_type") or ("choice" if choices else "open")
     if kind not in get_args(QuestionType):
         allowed = ", ".join(get_args(QuestionType))
         raise QuestionFileError(f"{place}: 'question_type' is '{kind}', not one of {allowed}")

@@ -92,6 +92,7 @@ class ResultLine(TypedDict):
 
     `result` is the document that `graphmoot ask --json` prints; its `trace` holds what every role
     said. `calls` has one record a model call (see `nodes.usage.Call`), cached ones included.
+    `thread` is the LangGraph thread, one for each key. `started` is in UTC, `seconds` is wall time.
     """
 
     label: str
@@ -100,6 +101,7 @@ class ResultLine(TypedDict):
     model: str
     question_id: str
     outcome: Outcome
+    thread: str
     started: str
     seconds: float
     result: dict[str, Any]

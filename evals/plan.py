@@ -1,0 +1,160 @@
+"""What an evaluation is to run: configurations of methods, on data sets, with models.
+
+A configuration is written `[LABEL=]METHOD[:NAME=VALUE,…]`, such as `zero-shot` or
+`DoG-E=debate-on-graph:ignore_confidence=true`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evals.records import Cell
+from nodes.context import MethodContext
+from nodes.model_spec import parse_spec
+from workflows import registry
+from workflows.registry import Method
+
+
+class PlanError(ValueError):
+    """An evaluation cannot be run as it was asked for."""
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A method with settings, under the name that tables give it."""
+
+    label: str
+    method: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PlannedCell:
+    """A configuration on one data set with one model, its settings validated."""
+
+    label: str
+    method: Method
+    dataset: str
+    context: MethodContext
+    settings: Mapping[str, Any]
+
+    @property
+    def uses_graph(self) -> bool:
+        """Whether the method looks into the graph at all, with these settings."""
+        return bool(getattr(self.context, "use_graph", True))
+
+    def to_json(self) -> Cell:
+        """Return the cell as the manifest has it."""
+        return Cell(
+            label=self.label,
+            method=self.method.name,
+            dataset=self.dataset,
+            model=self.context.model,
+            settings=dict(self.settings),
+        )
+
+
+def parse_configuration(text: str) -> Configuration:
+    """Read `[LABEL=]METHOD[:NAME=VALUE,…]`; commas inside brackets do not separate.
+
+    Raises:
+        PlanError: a setting has no `=`, or its name comes twice.
+    """
+    before, colon, settings_text = text.partition(":")
+    label, equals, method = before.partition("=")
+    if not equals:
+        label, method = "", before
+    settings: dict[str, Any] = {}
+    for part in _split_settings(settings_text) if colon else []:
+        name, is_set, value = part.partition("=")
+        if not is_set or not name.strip():
+            raise PlanError(f"--method '{text}': '{part}' is not NAME=VALUE")
+        if name.strip() in settings:
+            raise PlanError(f"--method '{text}': {name.strip()} is given twice")
+        settings[name.strip()] = value.strip()
+    shown = f"[{settings_text.strip()}]" if settings else ""
+    return Configuration(label.strip() or f"{method.strip()}{shown}", method.strip(), settings)
+
+
+def _split_settings(text: str) -> list[str]:
+    parts, depth, start = [], 0, 0
+    for index, character in enumerate(text):
+        depth += (character in "[{(") - (character in "]})")
+        if character == "," and depth == 0:
+            parts.append(text[start:index])
+            start = index + 1
+    return [part for part in (*parts, text[start:]) if part.strip()]
+
+
+def plan_cells(
+    configurations: Sequence[Configuration],
+    *,
+    datasets: Sequence[str],
+    models: Sequence[str],
+    shared: Mapping[str, Any],
+    seed: int | None,
+) -> list[PlannedCell]:
+    """Return every configuration on every data set with every model, validated.
+
+    Args:
+        configurations: each with a label of its own.
+        datasets: names of the data sets.
+        models: model specifications.
+        shared: settings for every method that has them (`--set`, the graph, the cache).
+        seed: sampling seed of configurations that set none themselves.
+
+    Raises:
+        PlanError: a label comes twice, or no method has one of the shared settings.
+        ValueError: a method, a setting or a model specification is unknown or out of bounds.
+    """
+    _check_labels(configurations)
+    for spec in models:
+        parse_spec(spec)
+    methods = [registry.get(configuration.method) for configuration in configurations]
+    for name in shared:
+        if not any(name in method.context.model_fields for method in methods):
+            raise PlanError(f"--set {name}: none of these methods has such a setting")
+    cells = []
+    for dataset in datasets:
+        for model in models:
+            for configuration, method in zip(configurations, methods, strict=True):
+                fields = method.context.model_fields
+                common = {name: value for name, value in shared.items() if name in fields}
+                own = {"seed": seed, **common, **configuration.settings}
+                context = method.make_context({"model": model, **own})
+                cells.append(
+                    PlannedCell(
+                        configuration.label, method, dataset, context, _told(method, context)
+                    )
+                )
+    return cells
+
+
+def _check_labels(configurations: Iterable[Configuration]) -> None:
+    seen: set[str] = set()
+    for configuration in configurations:
+        if configuration.label in seen:
+            raise PlanError(
+                f"two configurations are called '{configuration.label}'; name one: "
+                f"--method NAME={configuration.method}…"
+            )
+        seen.add(configuration.label)
+
+
+NOT_TOLD = frozenset(
+    {"graph", "model", "seed", "response_cache", "timeout_seconds", "max_retries", "search_ahead"}
+)
+"""Settings that do not make a configuration another one; the manifest has them elsewhere."""
+
+
+def _told(method: Method, context: MethodContext) -> dict[str, Any]:
+    """Return the settings that differ from the method's defaults, as JSON values."""
+    values = context.model_dump(mode="json")
+    defaults = method.context().model_dump(mode="json")
+    return {
+        name: value
+        for name, value in values.items()
+        if value != defaults[name] and name not in NOT_TOLD
+    }

@@ -135,7 +135,8 @@ class LiveView:
         sure = "" if confidence is None else f", confidence {confidence:g}"
         answer = event.get("choice") or event.get("answer")
         title = f"answers {answer}{sure}" if answer not in (None, "") else "finds no answer"
-        self._panel("judge", title, {"text": event.get("reason") or ""})
+        role = str(event.get("role") or "judge")
+        self._panel(role, title, {"text": event.get("reason") or ""})
 
     def _on_model(self, event: Mapping[str, Any]) -> None:
         self._doing = str(event.get("text", ""))

@@ -52,6 +52,7 @@ async def ask(
     settings: MethodContext,
     *,
     step: int = 0,
+    sample: int = 0,
     notify: Callable[[str], None] = lambda _: None,
 ) -> Answer[R]:
     """Ask the model of a role for a structured reply.
@@ -65,6 +66,8 @@ async def ask(
         kind: the form of the reply; its JSON schema goes to the server, which may enforce it.
         settings: the run's settings.
         step: the graph's superstep, for counting sequential steps.
+        sample: number of this draw among several of one prompt: each has a seed and a place in
+            the response cache of its own.
         notify: told what takes long (the embedded model's assembly and start).
 
     Raises:
@@ -74,9 +77,10 @@ async def ask(
     from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
     temperature, max_tokens, seed = settings.sampling_of(role)
+    seed = None if seed is None else seed + sample
     spec = parse_spec(settings.model_of(role))
     schema = json_schema_of(kind)
-    request = Request(role, spec, temperature, max_tokens, seed, schema)
+    request = Request(role, spec, temperature, max_tokens, seed, schema, sample)
     messages: list[BaseMessage] = [
         SystemMessage(sendable(prompt.system)),
         HumanMessage(sendable(prompt.user)),
@@ -101,7 +105,7 @@ async def ask(
             raise
         seconds = time.perf_counter() - started
         said = replace(said, seconds=round(seconds, 3))
-        calls.append(_account(role, said, seconds, step=step, repair=repair))
+        calls.append(_account(request, said, seconds, step=step, repair=repair))
         text = said.text
         try:
             value = read_reply(text, kind, truncated=said.truncated)
@@ -129,11 +133,18 @@ def json_schema_of(kind: type[Reply]) -> dict[str, Any]:
 
 
 def _account(
-    role: str, said: Said, seconds: float, *, step: int, cached: bool = False, repair: bool = False
+    request: Request,
+    said: Said,
+    seconds: float,
+    *,
+    step: int,
+    cached: bool = False,
+    repair: bool = False,
 ) -> Call:
     return {
-        "role": role,
+        "role": request.role,
         "step": step,
+        "sample": request.sample,
         "model": said.model,
         "input_tokens": said.input_tokens,
         "prefix_cached_tokens": said.prefix_cached_tokens,
@@ -164,7 +175,7 @@ async def _kept(
     if said is None or value is None:
         return None
     seconds = time.perf_counter() - started
-    return Answer(value, [_account(request.role, said, seconds, step=step, cached=True)])
+    return Answer(value, [_account(request, said, seconds, step=step, cached=True)])
 
 
 async def _keep(said: Said, key: tuple[str, str], cache: str | None, calls: list[Call]) -> None:

@@ -32,6 +32,7 @@ class Request:
     max_tokens: int
     seed: int | None
     schema: dict[str, Any]
+    sample: int = 0
 
     @property
     def form(self) -> str:
@@ -42,7 +43,9 @@ class Request:
         """Return the key of a question in the response cache: prompt, then model and the rest."""
         prompt = json.dumps([[m.type, m.content] for m in messages])
         model = [self.spec.kind, self.spec.name, self.spec.url]
-        rest = [self.temperature, self.max_tokens, self.seed, self.schema]
+        rest: list[Any] = [self.temperature, self.max_tokens, self.seed, self.schema]
+        if self.seed is None and self.sample:
+            rest.append(self.sample)  # else the seed tells the samples apart
         return prompt, json.dumps([*model, *rest])  # the order of fields counts
 
 

@@ -125,7 +125,10 @@ class DecisionWithoutExpansion(Reply):
 def verdict(
     question_type: str, choices: Choices, *, cites: bool, length: int = REPLY_LENGTH
 ) -> type[Reply]:
-    """Return the form of a judgement: [facts, ]reason of at most `length`, answer, percent."""
+    """Return the form of a judgement: [facts, ][reason, ]answer, percent.
+
+    The reason has at most `length` characters; with 0 none is asked for.
+    """
 
     class _Verdict(_Sure, _Cited):
         pass
@@ -133,7 +136,8 @@ def verdict(
     fields: dict[str, Any] = {}
     if cites:
         fields["facts"] = (Facts, Field(default_factory=list))
-    fields["reason"] = (Annotated[str, _at_most(length)], "")
+    if length:
+        fields["reason"] = (Annotated[str, _at_most(length)], "")
     fields["answer"] = (answer_type(question_type, choices), ...)
     fields["confidence"] = (Percent, None)
     return _with_synonyms(create_model("Verdict", __base__=_Verdict, **fields), choices)

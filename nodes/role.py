@@ -55,9 +55,14 @@ async def consult(
     prompt: Prompt,
     kind: type[R],
     settings: MethodContext,
+    *,
+    sample: int = 0,
     **facts: Any,
 ) -> Consultation[R]:
-    """Ask a role's model; failures come back as values. `facts` go with the `started` event."""
+    """Ask a role's model; failures come back as values.
+
+    `sample` numbers draws of one prompt that are made at once. `facts` go with the `started` event.
+    """
     emit({"event": "started", "role": role, **facts})
     started = time.perf_counter()
     out: Consultation[R] = Consultation()
@@ -68,6 +73,7 @@ async def consult(
             kind,
             settings,
             step=step_of(),
+            sample=sample,
             notify=lambda text: emit({"event": "model", "text": text}),
         )
         out.value, out.calls = answer.value, answer.calls

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -11,15 +12,17 @@ from typing_extensions import TypedDict
 class Call(TypedDict):
     """One model call.
 
-    `step` is the graph's superstep: calls of one step and different roles ran at once. `cached`
-    means that the reply came from the response cache and cost nothing. `repair` marks the second
-    call for a reply that could not be read; `truncated` one that hit its token limit.
+    `step` is the graph's superstep: calls of one step and different roles or samples ran at once.
+    `cached` means that the reply came from the response cache and cost nothing. `repair` marks the
+    second call for a reply that could not be read; `truncated` one that hit its token limit.
+    `sample` numbers draws of one prompt.
     `asked_seconds` is what the reply took when it was really asked for: for a live call `seconds`
     itself, for a cached one what it would have cost.
     """
 
     role: str
     step: int
+    sample: NotRequired[int]
     model: str
     input_tokens: int
     prefix_cached_tokens: int
@@ -68,9 +71,9 @@ def _sum(calls: Sequence[Call]) -> dict[str, Any]:
 
 
 def _sequential_steps(calls: Sequence[Call]) -> int:
-    depth: dict[int, dict[str, int]] = {}
+    depth: dict[int, Counter[tuple[str, int]]] = {}
     for call in calls:
         if not call["cached"]:
-            roles = depth.setdefault(call["step"], {})
-            roles[call["role"]] = roles.get(call["role"], 0) + 1
-    return sum(max(roles.values()) for roles in depth.values())
+            chain = call["role"], call.get("sample", 0)
+            depth.setdefault(call["step"], Counter())[chain] += 1
+    return sum(max(chains.values()) for chains in depth.values())

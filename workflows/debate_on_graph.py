@@ -38,6 +38,7 @@ SUMMARY = (
 )
 ROLES = DebateContext.ROLES
 READS_CONFIDENCE = True
+PROMPTS = ("debate_on_graph", "shared")
 TYPICAL_CALLS = "4 to 10 (3 a round and the Judge)"
 
 Context = DebateContext

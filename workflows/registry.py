@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import json
 from dataclasses import dataclass
@@ -13,7 +14,13 @@ from pydantic import BaseModel, ValidationError
 
 from nodes.context import MethodContext
 
-_MODULES = {"debate-on-graph": "workflows.debate_on_graph"}
+_MODULES = {
+    "debate-on-graph": "workflows.debate_on_graph",
+    "zero-shot": "workflows.zero_shot",
+    "few-shot": "workflows.few_shot",
+    "chain-of-thought": "workflows.chain_of_thought",
+    "self-consistency": "workflows.self_consistency",
+}
 
 
 class UnknownMethodError(ValueError):
@@ -55,6 +62,14 @@ class Method:
     def typical_calls(self) -> str:
         """How many model calls a question takes."""
         return str(self.module.TYPICAL_CALLS)
+
+    @property
+    def prompts(self) -> dict[str, dict[str, str]]:
+        """The prompt modules it uses: the `version` of each, and the `sha256` of its texts.
+
+        The hash tells that a text has changed also where somebody forgot to raise the version.
+        """
+        return {name: _prompt_version(name) for name in self.module.PROMPTS}
 
     @property
     def context(self) -> type[MethodContext]:
@@ -105,6 +120,16 @@ def get(method: str) -> Method:
     if method not in _MODULES:
         raise UnknownMethodError(f"no method '{method}'; there are {', '.join(_MODULES)}")
     return Method(importlib.import_module(_MODULES[method]))
+
+
+def _prompt_version(name: str) -> dict[str, str]:
+    module = importlib.import_module(f"prompts.{name}")
+    texts = {k: v for k, v in vars(module).items() if k.isupper() and k != "VERSION"}
+    content = json.dumps(texts, sort_keys=True, default=str)
+    return {
+        "version": str(module.VERSION),
+        "sha256": hashlib.sha256(content.encode("utf-8")).hexdigest(),
+    }
 
 
 def _parse(value: Any, annotation: Any) -> Any:

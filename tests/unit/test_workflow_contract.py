@@ -59,10 +59,11 @@ def test_an_unknown_method_names_those_there_are():
 
 
 def test_settings_from_the_command_line_are_parsed_and_checked(method):
+    role = method.roles[0]
     context = method.make_context(
-        {"temperature": "0", "seed": "none", "role_models": '{"judge":"b"}'}
+        {"temperature": "0", "seed": "none", "role_models": f'{{"{role}":"b"}}'}
     )
-    assert (context.temperature, context.seed, context.role_models) == (0.0, None, {"judge": "b"})
+    assert (context.temperature, context.seed, context.role_models) == (0.0, None, {role: "b"})
     with pytest.raises(ValueError, match="temperature=hot"):
         method.make_context({"temperature": "hot"})
     with pytest.raises(ValueError, match="no setting 'temprature'"):

@@ -1,0 +1,152 @@
+"""What the baselines without a graph share: settings, state, one call, the result."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, ClassVar
+
+from langgraph.runtime import Runtime
+from pydantic import Field
+
+from nodes.budget import budget_reached
+from nodes.context import MethodContext, settings_of
+from nodes.few_shot_examples import examples_part, load_examples
+from nodes.judgement import judge_from
+from nodes.llm import Prompt
+from nodes.report import build_result
+from nodes.role import step_of
+from nodes.state import MethodState, check_question, end_of_run, fresh_run, question_type_of
+from nodes.wording import language_part, question_part
+from prompts import baselines as texts
+
+
+class PlainContext(MethodContext):
+    """Settings of a method that answers from what the model knows; `graph` is not looked into."""
+
+    ROLES: ClassVar[tuple[str, ...]] = ("answerer",)
+    use_graph: ClassVar[bool] = False
+
+
+class FewShotContext(PlainContext):
+    """Settings of few-shot prompting."""
+
+    examples: str | None = Field(
+        default=None,
+        description="File of questions with answers (JSON lines, docs/evaluation.md); default: "
+        "examples of general knowledge that come with the package.",
+    )
+    shots: int = Field(default=4, ge=0, le=50, description="Examples shown.")
+
+
+class ReasoningContext(FewShotContext):
+    """Settings of chain-of-thought prompting; without examples by default."""
+
+    ROLES: ClassVar[tuple[str, ...]] = ("reasoner",)
+
+    shots: int = Field(
+        default=0, ge=0, le=50, description="Examples shown, with their reasoning; 0 for none."
+    )
+    reasoning_length: int = Field(
+        default=600, ge=40, description="Characters that the reasoning may have."
+    )
+
+
+class PlainState(MethodState, total=False):
+    """State of a baseline.
+
+    Attributes:
+        verdict: answer, confidence, reason.
+        shown_examples: the examples' part of the prompt; '' without examples.
+    """
+
+    verdict: dict[str, Any]
+    shown_examples: str
+
+
+def begin(state: PlainState) -> dict[str, Any]:
+    """Check the input and start afresh, also in a thread that has answered a question before.
+
+    Raises:
+        ValueError: the input is none that can be worked on; the message names its part.
+    """
+    check_question(state)
+    return {**fresh_run(state), "verdict": {}, "shown_examples": ""}
+
+
+async def choose_examples(state: PlainState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Choose the examples: the first of the question's type, never the question itself.
+
+    Raises:
+        QuestionFileError: the file of examples cannot be used.
+        OSError: it cannot be read.
+    """
+    settings = settings_of(runtime, FewShotContext)
+    entry = {"node": "choose_examples", "step": step_of()}
+    if not settings.shots:
+        return {"shown_examples": "", "trace": [{**entry, "examples": []}]}
+    known = await asyncio.to_thread(load_examples, settings.examples)
+    reasons = isinstance(settings, ReasoningContext)
+    part, ids = examples_part(known, state, settings.shots, reasons=reasons)
+    update: dict[str, Any] = {"shown_examples": part, "trace": [{**entry, "examples": ids}]}
+    if len(ids) < settings.shots:
+        kind = question_type_of(state)
+        update["warnings"] = [
+            f"only {len(ids)} of {settings.shots} examples: the file has no more of type '{kind}'"
+        ]
+    return update
+
+
+def answer_prompt(state: PlainState, *, reasons: bool) -> Prompt:
+    """Return the prompt: examples first, for every question has them in common."""
+    ask = texts.REASON if reasons else texts.ANSWER
+    if question_type_of(state) == "open":
+        ask += texts.OPEN
+    examples = state.get("shown_examples") or ""
+    parts = [examples, texts.YOURS if examples else "", question_part(state), ask]
+    return Prompt(texts.SYSTEM, [*parts, language_part(state)])
+
+
+async def answer(state: PlainState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Answer in one call, without reasoning."""
+    settings = settings_of(runtime, PlainContext)
+    prompt = answer_prompt(state, reasons=False)
+    return await judge_from(
+        "answerer", list(prompt.parts), state, settings, system=prompt.system, length=0
+    )
+
+
+async def reason(state: PlainState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Answer in one call, after reasoning."""
+    settings = settings_of(runtime, ReasoningContext)
+    prompt = answer_prompt(state, reasons=True)
+    return await judge_from(
+        "reasoner",
+        list(prompt.parts),
+        state,
+        settings,
+        system=prompt.system,
+        length=settings.reasoning_length,
+    )
+
+
+def plain_result(
+    state: PlainState, settings: MethodContext, method: str, **ended: Any
+) -> dict[str, Any]:
+    """Return the last node's update: the result document, and the input's end."""
+    verdict = state.get("verdict") or {}
+    how = {"by": "failure" if state.get("error") else "answer", **ended}
+    result = build_result(
+        state,
+        method,
+        answer=verdict.get("answer"),
+        confidence=verdict.get("confidence"),
+        supporting=set(),
+        ended={**how, "reason": verdict.get("reason", "")},
+    )
+    if passed := budget_reached(state, settings):
+        result["warnings"].append(f"{passed} was passed")
+    return {
+        "result": result,
+        "trace": [{"node": "report", "step": step_of()}],
+        **end_of_run(),
+    }

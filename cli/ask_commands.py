@@ -152,7 +152,9 @@ def _configured(
         parse_spec(spec)
     given = {"graph": graph, "model": model, "role_models": models or None}
     values = {key: value for key, value in given.items() if value is not None}
-    return method, method.make_context({**values, **own})
+    context = method.make_context({**values, **own})
+    method.check(context)
+    return method, context
 
 
 def _check_topics(method: Method, graph: str, topics: list[str], *, as_json: bool) -> None:

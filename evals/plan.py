@@ -124,6 +124,7 @@ def plan_cells(
                 common = {name: value for name, value in shared.items() if name in fields}
                 own = {"seed": seed, **common, **configuration.settings}
                 context = method.make_context({"model": model, **own})
+                method.check(context)
                 cells.append(
                     PlannedCell(
                         configuration.label, method, dataset, context, _told(method, context)

@@ -8,7 +8,7 @@ from importlib import resources
 from pathlib import Path
 
 from graph_store.linking import name_key
-from nodes.question_file import GoldQuestion, read_question_file
+from nodes.question_file import GoldQuestion, QuestionFileError, read_question_file
 from nodes.state import Question, choice_shown, question_type_of
 from nodes.wording import question_part
 from prompts import baselines as texts
@@ -18,14 +18,16 @@ def load_examples(path: str | None) -> Sequence[GoldQuestion]:
     """Return the examples of a file, or those that come with the package.
 
     Raises:
-        QuestionFileError: a line cannot be used.
-        OSError: the file cannot be read.
+        QuestionFileError: the file cannot be read, or a line of it cannot be used.
     """
     if path is None:
         with resources.as_file(resources.files("nodes") / "few_shot_examples.jsonl") as bundled:
             return _read(str(bundled), 0)
     file = Path(path).expanduser()
-    return _read(str(file), file.stat().st_mtime_ns)
+    try:
+        return _read(str(file), file.stat().st_mtime_ns)
+    except OSError as error:
+        raise QuestionFileError(f"examples={path}: {error.strerror}") from error
 
 
 @lru_cache(maxsize=8)

@@ -78,7 +78,6 @@ async def choose_examples(state: PlainState, runtime: Runtime[Any]) -> dict[str,
 
     Raises:
         QuestionFileError: the file of examples cannot be used.
-        OSError: it cannot be read.
     """
     settings = settings_of(runtime, FewShotContext)
     entry = {"node": "choose_examples", "step": step_of()}

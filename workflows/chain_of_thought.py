@@ -38,7 +38,7 @@ _RECURSION_LIMIT = 10
 
 
 def check_settings(settings: ReasoningContext) -> None:
-    """Raise `ValueError` or `OSError` when the file of examples cannot be used."""
+    """Raise `QuestionFileError` when the file of examples cannot be used."""
     if settings.shots:
         load_examples(settings.examples)
 

@@ -39,7 +39,7 @@ _RECURSION_LIMIT = 10
 
 
 def check_settings(settings: FewShotContext) -> None:
-    """Raise `ValueError` or `OSError` when the file of examples cannot be used."""
+    """Raise `QuestionFileError` when the file of examples cannot be used."""
     load_examples(settings.examples)
 
 

@@ -108,6 +108,16 @@ class Method:
                 f"setting {name}={values.get(str(fault['loc'][0]))}: {message}"
             ) from error
 
+    def check(self, context: MethodContext) -> None:
+        """Look at what settings name outside of them (files), where a method has such.
+
+        Raises:
+            ValueError: it cannot be used; the message names it.
+        """
+        check = getattr(self.module, "check_settings", None)
+        if check is not None:
+            check(context)
+
 
 def names() -> list[str]:
     """Return the names of all methods."""

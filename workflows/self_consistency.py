@@ -33,7 +33,7 @@ _RECURSION_LIMIT = 10
 
 
 def check_settings(settings: VotingContext) -> None:
-    """Raise `ValueError` or `OSError` when the file of examples cannot be used."""
+    """Raise `QuestionFileError` when the file of examples cannot be used."""
     if settings.shots:
         load_examples(settings.examples)
 

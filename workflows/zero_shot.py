@@ -1,6 +1,7 @@
 """Zero-shot prompting: the model answers from what it knows, in one call, without reasoning.
 
-The plainest baseline of Debate-on-Graph's Table 2.
+Brown et al. 2020, "Language Models are Few-Shot Learners", name the setting; it is the plainest
+baseline of Debate-on-Graph's Table 2.
 """
 
 from __future__ import annotations

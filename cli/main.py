@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from cli import ask_commands, evidence_commands, output, store_commands
+from cli import ask_commands, eval_commands, evidence_commands, output, store_commands
 from cli.options import (
     BAD_INPUT,
     FAILED,
@@ -63,7 +63,7 @@ def _graphmoot(
         print(context.get_help())
 
 
-for group in (ask_commands, store_commands, evidence_commands):
+for group in (ask_commands, store_commands, evidence_commands, eval_commands):
     group.register(app)
 
 

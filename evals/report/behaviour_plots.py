@@ -1,0 +1,146 @@
+"""Plots of how methods behave: K and rounds at the end, and whether stated confidence holds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from evals.report.drawing import (
+    INK,
+    PAPER,
+    RAMP,
+    SERIES,
+    SOFT,
+    Plot,
+    as_plot,
+    drawing,
+    shorten_titles,
+)
+from evals.report.summary import CellSummary, Summary
+
+NARROW = 0.08
+"""Narrower shares get no number written into their bar."""
+
+
+def ending_plot(summary: Summary) -> Plot | None:
+    """Plot the shares of K and of the round at which debates ended (the paper's Fig. 3)."""
+    cells = [cell for cell in summary.cells if _endings(cell, "round")]
+    if not cells:
+        return None
+    parts = [("K at the end", "k"), ("round at the end", "round")]
+    parts = [(what, key) for what, key in parts if any(_endings(cell, key) for cell in cells)]
+    with drawing() as figure_of:
+        figure = figure_of(figsize=(3.2 + 3.4 * len(parts), 1.35 + 0.38 * max(2, len(cells))))
+        axes = figure.subplots(1, len(parts), sharey=True, squeeze=False)[0]
+        for axis, (what, key) in zip(axes, parts, strict=True):
+            _ending_panel(axis, [_endings(cell, key) for cell in cells], what)
+        axes[0].set_yticks(range(len(cells)), shorten_titles([_name(c, summary) for c in cells]))
+        axes[0].set_ylim(len(cells) - 0.5, -0.5)
+        figure.supxlabel("share of questions (%)", fontsize=10.5, color=INK)
+        caption = "Of the questions whose debate came to an end; failed ones are left out."
+        return as_plot(figure, "ending", "K and round when the debate ended", caption)
+
+
+def _endings(cell: CellSummary, key: str) -> Counter[int]:
+    """Count K or the round at the end over the questions that ended in a debate."""
+    ended = [
+        row.line["result"].get("ended") or {}
+        for row in cell.cell.rows.values()
+        if row.score.outcome != "failed"
+    ]
+    return Counter(int(end[key]) for end in ended if end.get("round") and end.get(key))
+
+
+def _ending_panel(axis: Any, counts: Sequence[Counter[int]], what: str) -> None:
+    values = sorted({value for count in counts for value in count})
+    shades = _shades(len(values))
+    for number, count in enumerate(counts):
+        start = 0.0
+        for value, shade in zip(values, shades, strict=True):
+            share = count[value] / max(1, count.total())
+            axis.barh(
+                number,
+                100 * share,
+                left=100 * start,
+                color=shade,
+                edgecolor=PAPER,
+                height=0.7,
+                label=f"{value}" if number == 0 else None,
+            )
+            if share >= NARROW:
+                ink = PAPER if shade in RAMP[2:] else INK
+                middle = 100 * (start + share / 2)
+                axis.text(middle, number, f"{100 * share:.0f}", ha="center", va="center", color=ink)
+            start += share
+    axis.set_xlim(0, 100)
+    axis.set_title(what)
+    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=max(1, len(values)))
+    axis.tick_params(axis="y", length=0)
+
+
+def _shades(count: int) -> list[str]:
+    if count <= 1:
+        return [RAMP[2]] * count
+    return [RAMP[round(number * (len(RAMP) - 1) / (count - 1))] for number in range(count)]
+
+
+def calibration_plot(summary: Summary) -> Plot | None:
+    """Plot reliability diagrams: accuracy in bins of stated confidence, a panel a configuration."""
+    cells = [cell for cell in summary.cells if cell.calibration.stated]
+    if not cells:
+        return None
+    columns = min(4, len(cells))
+    rows = -(-len(cells) // columns)
+    with drawing() as figure_of:
+        figure = figure_of(figsize=(0.7 + 2.35 * columns, 0.6 + 2.55 * rows))
+        grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
+        for axis in grid[len(cells) :]:
+            axis.set_axis_off()
+        for axis, cell in zip(grid, cells, strict=False):
+            _calibration_panel(axis, cell, _name(cell, summary))
+        figure.supxlabel("stated confidence (%)", fontsize=10.5, color=INK)
+        figure.supylabel("accuracy (%)", fontsize=10.5, color=INK)
+        caption = (
+            "Each dot is a bin of questions, its area their number, the line its 95 % interval; "
+            "on the diagonal, confidence is what it says. Only answers with a stated confidence."
+        )
+        return as_plot(figure, "calibration", "Stated confidence against accuracy", caption)
+
+
+def _calibration_panel(axis: Any, cell: CellSummary, title: str) -> None:
+    from evals.estimates import mean_estimate
+
+    filled = [b for b in cell.calibration.bins if b.n]
+    axis.plot([0, 100], [0, 100], color=SOFT, linewidth=0.9, linestyle="--")
+    for part in filled:
+        accuracy, confidence = part.accuracy or 0.0, part.confidence or 0.0
+        right = round(accuracy * part.n)
+        interval = mean_estimate([1.0] * right + [0.0] * (part.n - right))
+        axis.plot(
+            [100 * confidence] * 2, [100 * interval.low, 100 * interval.high], color=SERIES[0], lw=1
+        )
+    sizes = [12 + 180 * part.n / cell.calibration.stated for part in filled]
+    axis.scatter(
+        [100 * (part.confidence or 0) for part in filled],
+        [100 * (part.accuracy or 0) for part in filled],
+        s=sizes,
+        color=SERIES[0],
+        zorder=3,
+    )
+    axis.set(xlim=(-4, 104), ylim=(-4, 104), xticks=(0, 50, 100), yticks=(0, 50, 100))
+    axis.set_aspect("equal")
+    axis.grid(visible=True)
+    ece = 100 * (cell.calibration.ece or 0)
+    axis.set_title(f"{title}\nECE {ece:.0f} %, n = {cell.calibration.stated}", fontsize=9.5)
+
+
+def _name(cell: CellSummary, summary: Summary) -> str:
+    """Return a title with what is needed to tell it from the others of the report."""
+    own = cell.cell
+    telling = [
+        part
+        for part in ("dataset", "model")
+        if len({getattr(other.cell, part) for other in summary.cells}) > 1
+    ]
+    return ", ".join((own.title, *(getattr(own, part) for part in telling)))

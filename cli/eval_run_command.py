@@ -154,8 +154,14 @@ def run(
         checkpoints=checkpoints,
         preset=preset,
     )
-    ending = _watched(options, resume=resume, retry_failed=retry_failed)
-    _conclude(options, ending, as_json=as_json)
+    ending, done, total = _watched(options, resume=resume, retry_failed=retry_failed)
+    _print_run(options, ending, as_json=as_json)
+    if ending.by != "complete":
+        raise CommandError(
+            f"{ending.text}; {done:,} of {total:,} done; "
+            f"`graphmoot eval run --resume --out {out}` goes on",
+            STATUS[ending.by],
+        )
 
 
 def _rows(
@@ -178,7 +184,8 @@ def _rows(
     return [*known, *rows], datasets or list(chosen.datasets)
 
 
-def _watched(options: RunOptions, *, resume: bool, retry_failed: bool) -> Ending:
+def _watched(options: RunOptions, *, resume: bool, retry_failed: bool) -> tuple[Ending, int, int]:
+    """Run with progress; return how it ended, how many results there are, and of how many."""
     import asyncio
 
     from cli.eval_progress import EvalProgress
@@ -186,7 +193,7 @@ def _watched(options: RunOptions, *, resume: bool, retry_failed: bool) -> Ending
 
     with EvalProgress() as progress:
         try:
-            return asyncio.run(
+            ending = asyncio.run(
                 run_session(options, progress, resume=resume, retry_failed=retry_failed)
             )
         except KeyboardInterrupt:
@@ -195,10 +202,10 @@ def _watched(options: RunOptions, *, resume: bool, retry_failed: bool) -> Ending
                 f"`graphmoot eval run --resume --out {options.out}` goes on",
                 INTERRUPTED,
             ) from None
+    return ending, progress.done, progress.total
 
 
-def _conclude(options: RunOptions, ending: Ending, *, as_json: bool) -> None:
-    """Print the run's table and leave with the status that its ending has."""
+def _print_run(options: RunOptions, ending: Ending, *, as_json: bool) -> None:
     from evals.run_folder import RESULTS, read_run
     from evals.short_table import short_rows
 
@@ -210,9 +217,6 @@ def _conclude(options: RunOptions, ending: Ending, *, as_json: bool) -> None:
         output.print_table(columns, rows, numbers=columns[3:])
         output.note(f"{options.out / RESULTS}: {len(run.lines):,} results")
         output.note(f"graphmoot eval report {options.out} --html report.html shows them")
-    if ending.by != "complete":
-        message = f"{ending.text}; `graphmoot eval run --resume --out {options.out}` goes on"
-        raise CommandError(message, STATUS[ending.by])
 
 
 def _summary(options: RunOptions, ending: Ending, count: int) -> dict[str, Any]:

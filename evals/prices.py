@@ -41,11 +41,12 @@ def read_prices(path: Path) -> Prices:
     """Read a JSON object: model specification to `input`, `output`[, `cached_input`].
 
     Raises:
-        ValueError: the file is not of that form; the message names the model.
-        OSError: it cannot be read.
+        ValueError: the file cannot be read, or is not of that form; the message names the place.
     """
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror}") from error
     except ValueError as error:
         raise ValueError(f"{path}: is not JSON: {error}") from error
     prices: Prices = {}

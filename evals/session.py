@@ -129,9 +129,11 @@ async def run_session(
         ValueError: a method, setting, data set, file or model cannot be used; the message names it.
     """
     options = _complete(options, resume=resume)
+    known = _known_run(options.out, resume=resume)
+    cells, asked, manifest = await asyncio.to_thread(_prepare, options, known, watcher.said)
     with RunWriter(options.out) as writer:
-        known = _known_run(options.out, resume=resume)
-        cells, asked, manifest = await asyncio.to_thread(_prepare, options, known, watcher.said)
+        if _known_run(options.out, resume=resume) != known:
+            raise RunFolderError(f"{options.out}: another evaluation has just begun there")
         writer.write_manifest(manifest)
         for one in asked:
             writer.write_questions(_question_rows(one))

@@ -38,7 +38,9 @@ def write_questions(
     path = target.expanduser().resolve()
     if source is not None and path.exists() and source.exists() and path.samefile(source):
         raise QuestionFileError(f"{target}: is the file that is read; write to another one")
-    if path.exists() and not path.is_file():
+    # /dev/stdout may lead to a regular file, which must not be replaced under its writers.
+    device = Path("/dev") in target.expanduser().absolute().parents
+    if device or (path.exists() and not path.is_file()):
         raise QuestionFileError(f"{target}: is not a file")
     lines = (json.dumps(question.to_json(), ensure_ascii=False) for question in questions)
     data = "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")

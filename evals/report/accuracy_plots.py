@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from evals.records import Estimate
 from evals.report.drawing import (
-    INK,
     SOFT,
     Plot,
     as_plot,
@@ -39,10 +39,10 @@ def accuracy_plot(summary: Summary) -> Plot | None:
             own = [cell for cell in cells if cell.cell.dataset == dataset]
             _accuracy_panel(axis, own, titles, models)
             axis.set_title(f"{dataset} ({_n_of(own)})")
+            axis.set_xlabel("accuracy (%)")
         axes[0].set_yticks(range(len(titles)), shorten_titles(titles))
         axes[0].set_ylim(len(titles) - 0.5, -0.5)
         _percent_axis(axes[0].xaxis, cells)
-        figure.supxlabel("accuracy (%), with 95 % interval", fontsize=10.5, color=INK)
         if len(models) > 1:
             handles, labels = axes[0].get_legend_handles_labels()
             figure.legend(handles, labels, loc="outside upper center", ncols=min(3, len(models)))
@@ -105,9 +105,12 @@ def cost_plot(summary: Summary) -> Plot | None:
 
 
 def _cost_panel(axis: Any, cells: Sequence[CellSummary], what: str, costs: Sequence[float]) -> None:
+    from matplotlib.ticker import LogLocator
+
     axis.grid(visible=True)
     axis.set_xscale("log")
     axis.set_xlabel(f"{what} (log scale)")
+    axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.xaxis.set_major_formatter(lambda value, _: f"{value:,.4g}")
     axis.xaxis.set_minor_formatter("")
     for number, (cell, cost) in enumerate(zip(cells, costs, strict=True)):
@@ -119,33 +122,35 @@ def _cost_panel(axis: Any, cells: Sequence[CellSummary], what: str, costs: Seque
             markersize=7,
             capsize=2,
             elinewidth=0.8,
+            alpha=0.9,
             **series_style(number),
         )
     _label_points(axis, cells, [max(cost, 1e-3) for cost in costs])
 
 
 def _label_points(axis: Any, cells: Sequence[CellSummary], costs: Sequence[float]) -> None:
-    """Write names beside points, moved apart up and down where they would overlap."""
+    """Write names beside points: to the left of those at the right, to the right of the others."""
     low, high = axis.get_ylim()
     points = axis.get_position().height * axis.figure.get_figheight() * 72
     heights = [points * (100 * c.metrics["accuracy"].value - low) / (high - low) for c in cells]
-    order = sorted(range(len(cells)), key=lambda number: heights[number])
-    places = spread([heights[number] for number in order], LABEL_POINTS, points)
     titles = shorten_titles([cell.cell.title for cell in cells], 26)
-    middle = sorted(costs)[len(costs) // 2]
-    for number, place in zip(order, places, strict=True):
-        left = costs[number] >= middle and len(set(costs)) > 1
-        moved = place - heights[number]
-        axis.annotate(
-            titles[number],
-            (costs[number], 100 * cells[number].metrics["accuracy"].value),
-            xytext=(-11 if left else 11, moved),
-            textcoords="offset points",
-            ha="right" if left else "left",
-            va="center",
-            fontsize=9.5,
-            arrowprops={"arrowstyle": "-", "color": SOFT, "lw": 0.6} if abs(moved) > 3 else None,
-        )
+    middle = math.sqrt(min(costs) * max(costs))
+    for left in (True, False):
+        side = [n for n, cost in enumerate(costs) if (cost > middle) == left]
+        side.sort(key=lambda number: heights[number])
+        places = spread([heights[number] for number in side], LABEL_POINTS, points)
+        for number, place in zip(side, places, strict=True):
+            moved = place - heights[number]
+            axis.annotate(
+                titles[number],
+                (costs[number], 100 * cells[number].metrics["accuracy"].value),
+                xytext=(-12 if left else 12, moved),
+                textcoords="offset points",
+                ha="right" if left else "left",
+                va="center",
+                fontsize=9.5,
+                arrowprops={"arrowstyle": "-", "color": SOFT, "lw": 0.6} if moved else None,
+            )
 
 
 def spread(places: Sequence[float], gap: float, most: float) -> list[float]:

@@ -31,13 +31,12 @@ def ending_plot(summary: Summary) -> Plot | None:
     parts = [("K at the end", "k"), ("round at the end", "round")]
     parts = [(what, key) for what, key in parts if any(_endings(cell, key) for cell in cells)]
     with drawing() as figure_of:
-        figure = figure_of(figsize=(3.2 + 3.4 * len(parts), 1.35 + 0.38 * max(2, len(cells))))
+        figure = figure_of(figsize=(2.8 + 3.7 * len(parts), 1.15 + 0.38 * max(2, len(cells))))
         axes = figure.subplots(1, len(parts), sharey=True, squeeze=False)[0]
         for axis, (what, key) in zip(axes, parts, strict=True):
             _ending_panel(axis, [_endings(cell, key) for cell in cells], what)
         axes[0].set_yticks(range(len(cells)), shorten_titles([_name(c, summary) for c in cells]))
         axes[0].set_ylim(len(cells) - 0.5, -0.5)
-        figure.supxlabel("share of questions (%)", fontsize=10.5, color=INK)
         caption = "Of the questions whose debate came to an end; failed ones are left out."
         return as_plot(figure, "ending", "K and round when the debate ended", caption)
 
@@ -75,7 +74,8 @@ def _ending_panel(axis: Any, counts: Sequence[Counter[int]], what: str) -> None:
             start += share
     axis.set_xlim(0, 100)
     axis.set_title(what)
-    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=max(1, len(values)))
+    axis.set_xlabel("share of questions (%)")
+    axis.legend(loc="upper left", bbox_to_anchor=(1, 1), title=what.split(maxsplit=1)[0])
     axis.tick_params(axis="y", length=0)
 
 
@@ -94,7 +94,7 @@ def calibration_plot(summary: Summary) -> Plot | None:
     rows = -(-len(cells) // columns)
     with drawing() as figure_of:
         figure = figure_of(figsize=(0.7 + 2.35 * columns, 0.6 + 2.55 * rows))
-        grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
+        grid = figure.subplots(rows, columns, sharey=True, squeeze=False).ravel()
         for axis in grid[len(cells) :]:
             axis.set_axis_off()
         for axis, cell in zip(grid, cells, strict=False):
@@ -128,7 +128,7 @@ def _calibration_panel(axis: Any, cell: CellSummary, title: str) -> None:
         color=SERIES[0],
         zorder=3,
     )
-    axis.set(xlim=(-4, 104), ylim=(-4, 104), xticks=(0, 50, 100), yticks=(0, 50, 100))
+    axis.set(xlim=(-9, 109), ylim=(-9, 109), xticks=(0, 50, 100), yticks=(0, 50, 100))
     axis.set_aspect("equal")
     axis.grid(visible=True)
     ece = 100 * (cell.calibration.ece or 0)

@@ -74,7 +74,7 @@ def _on_papers(summary: Summary) -> str:
     if not numbers:
         return ""
     theirs = ", ".join(dict.fromkeys(number.model for number in numbers))
-    ours = ", ".join(dict.fromkeys(cell.cell.model for cell in summary.cells))
+    ours = ", ".join(dict.fromkeys(cell.cell.model_name for cell in summary.cells))
     return (
         f"The published numbers are of other models ({theirs}; ours: {ours}), graphs and samples "
         "of the data sets: they show the order of the rows, not what ours should be."

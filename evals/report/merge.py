@@ -74,6 +74,19 @@ class ReportCell:
         return self.described.get("context") or {}
 
     @property
+    def model_name(self) -> str:
+        """The model's specification, with the name that its server gave where that tells more."""
+        own_roles = self.context.get("role_models") or {}
+        names = {
+            str(call["model"])
+            for row in self.rows.values()
+            for call in row.line["calls"]
+            if call["role"] not in own_roles
+        }
+        told = sorted(name for name in names if name and name not in self.model)
+        return f"{self.model} ({', '.join(told)})" if told else self.model
+
+    @property
     def noise(self) -> Mapping[str, Any] | None:
         """How the graph was corrupted; None for a graph as it came."""
         return (self.manifest.get("graph") or {}).get("noise") or None

@@ -47,6 +47,7 @@ def page_text(summary: Summary) -> str:
     data = page_data([cell.cell for cell in summary.cells], [cell.costs for cell in summary.cells])
     return environment.get_template("page.html.jinja").render(
         title=_title(summary),
+        facts=_facts(summary),
         runs=_runs(summary),
         configurations=_configurations(summary),
         tables=tables(summary),
@@ -85,7 +86,7 @@ def _hash(script: str) -> str:
 
 def _title(summary: Summary) -> str:
     datasets = dict.fromkeys(cell.cell.dataset for cell in summary.cells)
-    models = dict.fromkeys(cell.cell.model for cell in summary.cells)
+    models = dict.fromkeys(cell.cell.model_name for cell in summary.cells)
     return f"{', '.join(datasets)} with {', '.join(models)}"
 
 
@@ -102,6 +103,26 @@ def _filters(data: Mapping[str, Any]) -> dict[str, list[str]]:
         "cells": list(dict.fromkeys(cell["t"] for cell in data["cells"])),
         "signs": [[n, text] for n, text in enumerate(data["signs"]) if n in used],
     }
+
+
+def _facts(summary: Summary) -> list[tuple[str, str]]:
+    """Return the few things of the runs that the head of the page tells."""
+    manifests = [run.manifest for run in summary.merged.runs]
+    prompts = [
+        f"{module} {prompt.get('version')}"
+        for cell in summary.cells
+        for module, prompt in (cell.cell.described.get("prompts") or {}).items()
+    ]
+    facts = {
+        "Preset": [str(m["preset"]) for m in manifests if m.get("preset")],
+        "Data": [text for m in manifests for text in _datasets(m).splitlines()],
+        "Graph": [_graph(m.get("graph")) for m in manifests],
+        "Models": [cell.cell.model_name for cell in summary.cells],
+        "Prompts": prompts,
+        "Seed": [str(m.get("seed")) for m in manifests],
+        "graphmoot": [str(m.get("graphmoot")) for m in manifests],
+    }
+    return [(name, "; ".join(dict.fromkeys(texts))) for name, texts in facts.items() if texts]
 
 
 def _runs(summary: Summary) -> list[tuple[str, list[str]]]:

@@ -89,19 +89,26 @@ def in_paper(cell: CellSummary, metric: Metric = "accuracy") -> str:
 
 def accuracy_table(summary: Summary) -> Table:
     """Return every cell's accuracy beside the published one."""
+    unanswered = any(c.outcomes["no_answer"] + c.outcomes["failed"] for c in summary.cells)
     columns: list[tuple[str, Callable[[CellSummary], str]]] = [
         ("n", questions_of),
         ("accuracy", lambda c: percent(c.metrics["accuracy"])),
-        ("of those answered", lambda c: percent(c.metrics["accuracy-answered"])),
+        ("of those answered", _accuracy_answered if unanswered else lambda _: ""),
         ("in the paper", in_paper),
     ]
-    note = (
-        "Abstentions and failures have their place in the denominator of the accuracy; the next "
-        "column leaves them out."
-    )
+    note = "In %, with 95 % interval."
+    if unanswered:
+        note += (
+            " Abstentions and failures count in the accuracy as not right; the column beside it "
+            "leaves them out."
+        )
     if sources := sources_of(summary, "accuracy"):
         note += f" In the paper: {sources}."
-    return _by_cell(summary, "accuracy", "Accuracy (%), with 95 % interval", columns, note)
+    return _by_cell(summary, "accuracy", "Accuracy", columns, note)
+
+
+def _accuracy_answered(cell: CellSummary) -> str:
+    return percent(cell.metrics["accuracy-answered"])
 
 
 def matrix_table(summary: Summary) -> Table:
@@ -122,10 +129,10 @@ def matrix_table(summary: Summary) -> Table:
     rows = [[title, *(value(title) for _, value in columns)] for title in titles]
     heads = ["configuration", *(name for name, _ in columns)]
     sources = sources_of(summary, "accuracy")
-    note = f"Paper: {sources}." if sources else ""
+    note = "Accuracy in %, with 95 % interval." + (f" Paper: {sources}." if sources else "")
     return Table(
         "matrix",
-        "Accuracy (%) by data set and model",
+        "As papers print it",
         heads,
         rows if len(groups) > 1 else [],
         set(heads[1:]),
@@ -171,7 +178,7 @@ def answers_table(summary: Summary) -> Table:
         "authors, which accepts either text within the other. Brier score and expected calibration "
         "error are of the stated confidence (0 is best)."
     )
-    return _by_cell(summary, "answers", "Outcomes, other metrics, calibration", columns, note)
+    return _by_cell(summary, "answers", "Outcomes and calibration", columns, note)
 
 
 def cost_table(summary: Summary) -> Table:
@@ -215,11 +222,13 @@ def comparison_table(summary: Summary) -> Table:
         for comparison in summary.comparisons
     ]
     note = (
-        "On the questions that both have. p is of McNemar's exact test; Holm's correction is over "
-        "all pairs of a data set and model."
+        "Of accuracy, on the questions that both have. p is of McNemar's exact test, Holm's "
+        "correction is over all pairs of a data set and model. The difference's interval is "
+        "bootstrapped: with a handful of questions that only one has right it is too narrow; go "
+        "by p."
     )
     numbers = set(columns[2 + len(several) :])
-    return Table("paired", "Paired tests of accuracy", columns, rows, numbers, note)
+    return Table("paired", "Paired tests", columns, rows, numbers, note)
 
 
 def linking_table(summary: Summary) -> Table:

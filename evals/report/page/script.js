@@ -83,7 +83,13 @@
 
   function row(n) {
     const question = data.questions[n];
-    const chips = Object.entries(question.c).map(([cell, [outcome, answer]]) => {
+    const cells = data.cells.flatMap((cell, number) => (cell.d === question.d ? [number] : []));
+    const chips = cells.map((cell) => {
+      if (!question.c[cell]) {
+        const none = `${data.cells[cell].t}: not asked`;
+        return h("span", { class: "chip missing", title: none, "aria-label": none, role: "img" }, "·");
+      }
+      const [outcome, answer] = question.c[cell];
       const told = `${data.cells[cell].t}: ${NAMES[outcome]}${answer ? `, ${answer}` : ""}`;
       return h("span", { class: `chip o${outcome}`, title: told, "aria-label": told, role: "img" }, MARKS[outcome]);
     });
@@ -168,7 +174,7 @@
     }
     for (const warning of answer.warnings || []) lines.push(`warning: ${warning}`);
     const ended = Object.entries(answer.ended || {}).filter(([k, v]) => k !== "reason" && v !== null && v !== "");
-    if (ended.length) lines.push(`ended: ${ended.map(([k, v]) => `${words(k)} ${typeof v === "object" ? JSON.stringify(v) : v}`).join(", ")}`);
+    if (ended.length) lines.push(`ended: ${ended.map(([k, v]) => `${k === "k" ? "K" : words(k)} ${typeof v === "object" ? JSON.stringify(v) : v}`).join(", ")}`);
     return [h("ul", { class: "why" }, lines.map((line) => h("li", {}, line)))];
   }
 
@@ -183,7 +189,9 @@
     if (!answer.evidence.length) return [];
     const naming = new Set(answer.naming || []);
     const supporting = answer.evidence.filter((e) => e[2]).length;
-    const rows = answer.evidence.map(([n, index, supports, level]) => {
+    const first = (e) => (e[2] ? 0 : naming.has(e[0]) ? 1 : 2);
+    const ordered = [...answer.evidence].sort((a, b) => first(a) - first(b) || a[0] - b[0]);
+    const rows = ordered.map(([n, index, supports, level]) => {
       const [head, relation, tail, confidence, headId, tailId, provenance] = detail.facts[index];
       const end = (name, id) => (id ? `${name} (${id})` : name);
       return h("tr", { class: supports ? "supports" : null }, h("td", { class: "number" }, String(n)),

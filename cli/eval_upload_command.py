@@ -52,15 +52,12 @@ def upload(
 
 
 def _print_summary(summary: UploadSummary) -> None:
-    rows = [
-        ["data set", dataset.dataset, dataset.examples, dataset.new, dataset.url]
-        for dataset in summary.datasets
-    ]
-    rows += [
-        ["experiment", f"{e.label} · {e.dataset} · {e.model}", e.results, e.new, e.url]
-        for e in summary.experiments
-    ]
-    output.print_table(["kind", "of", "entries", "new", "page"], rows, numbers=("entries", "new"))
+    rows = [["data set", one.name, one.examples, one.new] for one in summary.datasets]
+    rows += [["experiment", one.name, one.results, one.new] for one in summary.experiments]
+    output.print_table(["kind", "name", "entries", "new"], rows, numbers=("entries", "new"))
+    # Links stand on lines of their own: a table would break them.
+    for page in (*summary.datasets, *summary.experiments):
+        print(output.visible(f"{page.name}: {page.url}" if page.url else page.name))
     if any(e.moved_hours for e in summary.experiments):
         output.note(
             "results older than a day are shown at later times, for LangSmith takes no others; "

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -114,7 +115,7 @@ def json_rows(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """
     try:
         yield from _json_rows(Path(path))
-    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError) as error:
+    except (UnicodeDecodeError, gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise QuestionFileError(f"{path}: is not a text file in UTF-8: {error}") from error
 
 
@@ -128,7 +129,7 @@ def _json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 continue
             try:
                 row = json.loads(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise QuestionFileError(f"{path}:{number}: is not JSON: {error}") from error
             if not isinstance(row, dict):
                 raise QuestionFileError(f"{path}:{number}: is not a JSON object")

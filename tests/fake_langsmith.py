@@ -51,6 +51,9 @@ class FakeLangSmith(requests.Session):
     def _answer(self, method: str, path: str, body: Any, params: Any) -> tuple[int, Any]:
         if (method, path) in self.failing:
             return self.failing[method, path], {"detail": "not today"}
+        if path.startswith("/runs/") and method == "PATCH":
+            self.runs[path.removeprefix("/runs/")].update(body)
+            return 200, {}
         if path.endswith("/examples") and method == "POST":
             status, answer = self._add_examples(_whole_examples(path, body))
             return status, {"example_ids": [row["id"] for row in answer], "count": len(answer)}
@@ -61,6 +64,7 @@ class FakeLangSmith(requests.Session):
             ("POST", "/examples/bulk"): lambda: self._add_examples(body),
             ("GET", "/sessions"): lambda: _named(self.sessions, params),
             ("POST", "/sessions"): lambda: self._new(self.sessions, body),
+            ("POST", "/runs"): lambda: self._add_runs({"post": [body]}),
             ("POST", "/runs/batch"): lambda: self._add_runs(body),
             ("POST", "/feedback"): lambda: self._add_feedback(body),
         }.get((method, path))

@@ -384,7 +384,7 @@ def without(row, name):
         ("csqa", CSQA, without(CSQA, "answerKey"), "answers are hidden"),
         ("csqa", CSQA, {**CSQA, "id": "c2", "answerKey": "E"}, "none of the choices"),
         ("csqa", CSQA, {**CSQA, "id": "c2", "question": " "}, "'question'"),
-        ("csqa", CSQA, {**CSQA, "choices": {"label": ["A"], "text": ["x", "y"]}}, "choices"),
+        ("csqa", CSQA, {**CSQA, "choices": {"label": ["B"], "text": ["x", "y"]}}, "must have a"),
         ("csqa", CSQA, {**CSQA, "choices": {"label": ["A", "A"], "text": ["x", "y"]}}, "differ"),
         ("csqa", CSQA, {**CSQA, "choices": None}, "choices"),
         ("csqa2", CSQA2, {**CSQA2, "answer": "maybe"}, "neither true nor false"),
@@ -573,9 +573,9 @@ def test_writing_that_fails_leaves_the_old_file_and_no_other(tmp_path, monkeypat
     assert [path.name for path in tmp_path.iterdir()] == ["kept.jsonl"]
 
 
-def test_a_folder_that_is_not_there_or_stands_for_the_file_is_one_error(write, tmp_path, graphmoot):
+def test_a_target_that_can_be_no_file_is_one_error(write, tmp_path, graphmoot):
     source = write(OWN)
-    for target in (tmp_path / "no" / "x.jsonl", tmp_path):
+    for target in (tmp_path / "no" / "x.jsonl", tmp_path, Path("/dev/stdout")):
         ran = graphmoot("eval", "convert", source, "--to", target)
         assert ran.status == 2
         assert str(target) in error_lines(ran)[0]

@@ -291,6 +291,31 @@ def test_a_run_that_has_grown_adds_to_its_data_set_and_experiment(tmp_path, serv
     assert (len(server.datasets), len(server.sessions), len(server.runs)) == (1, 1, 3)
 
 
+async def test_a_folder_of_the_runner_uploads_as_it_is(tmp_path, server):
+    from evals.plan import Configuration
+    from evals.session import RunOptions, Watcher, run_session
+    from tests.scripted_model import scripted
+
+    file = tmp_path / "riddles.jsonl"
+    file.write_text("".join(f"{json.dumps(q)}\n" for q in QUESTIONS), encoding="utf-8")
+    reply = {"answer": "true", "confidence": 80, "reason": "so"}
+    spec, _ = scripted({"direct_answer": lambda asked: reply if "so?" in asked.user else "?"})
+    alone = Configuration("alone", "debate-on-graph", {"use_graph": "false", "debate": "false"})
+    run = RunOptions(
+        out=tmp_path / "run", configurations=(alone,), datasets=(str(file),), models=(spec,)
+    )
+    await run_session(run, Watcher())
+    summary = send(run.out, server)
+    assert [(e.label, e.results) for e in summary.experiments] == [("alone", 3)]
+    told = {r["extra"]["metadata"]["question_id"]: r for r in server.runs.values()}
+    assert {q: r["extra"]["metadata"]["outcome"] for q, r in told.items()} == {
+        "q1": "failed", "q2": "failed", "q3": "right",
+    }  # fmt: skip
+    assert told["q3"]["outputs"]["answer"] == "true"
+    assert "debate_on_graph@" in told["q3"]["extra"]["metadata"]["prompt_version"]
+    assert str(tmp_path) not in json.dumps(server.asked, default=str)
+
+
 def test_two_runs_of_one_data_set_share_it_and_have_experiments_of_their_own(tmp_path, server):
     for name in ("one", "two"):
         run = made(tmp_path / name, labels=("DoG",))
@@ -442,6 +467,31 @@ def test_a_trace_carries_method_data_set_model_prompts_and_question():
         "question_id": "q7",
     }  # fmt: skip
     assert {"label:DoG-E", "method:debate-on-graph", "dataset:csqa"} <= set(config["tags"])
+
+
+async def test_a_traced_question_has_them_on_every_run_and_its_name_on_the_first(server, tmp_path):
+    from langsmith import tracing_context
+
+    from tests.scripted_model import scripted
+    from workflows.debate_on_graph import graph
+
+    spec, _ = scripted({"direct_answer": {"answer": "true", "confidence": 80, "reason": "so"}})
+    config = run_config(
+        label="alone", method="debate-on-graph", dataset="riddles", model=spec,
+        question_id="q3", prompts=PROMPTS,
+    )  # fmt: skip
+    with tracing_context(enabled=True, client=client_of(server), project_name="evaluation"):
+        await graph.ainvoke(
+            {"question": "Is it so?", "question_type": "boolean"}, config,
+            context={"model": spec, "use_graph": False, "debate": False},
+        )  # fmt: skip
+    (root,) = [run for run in server.runs.values() if not run.get("parent_run_id")]
+    assert root["name"] == "alone · riddles · q3"
+    assert len(server.runs) > 3
+    for run in server.runs.values():
+        assert run["session_name"] == "evaluation"
+        assert config["metadata"].items() <= run["extra"]["metadata"].items()
+        assert set(config["tags"]) <= set(run["tags"])
 
 
 def test_prompt_versions_come_in_one_order():

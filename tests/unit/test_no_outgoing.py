@@ -7,7 +7,8 @@ the address. The control cases show that a leak would be seen.
 
 from __future__ import annotations
 
-import gc
+import logging
+import socket
 import sys
 import threading
 import time
@@ -86,8 +87,11 @@ def attempts(monkeypatch):
 
 
 @pytest.fixture
-def environment(monkeypatch, tmp_path):
+def environment(attempts, monkeypatch, tmp_path):
     """Set what LangSmith reads, and nothing else of the user's; forget what it has read before."""
+    before = set(threading.enumerate())
+    monkeypatch.setattr(logging.getLogger("langsmith"), "disabled", True)
+    monkeypatch.setattr(logging.getLogger("langsmith.client"), "disabled", True)
     monkeypatch.setattr(nodes.tools, "load_embedder", lambda name: FakeEmbedder())
     monkeypatch.setattr(run_trees, "_CLIENT", None)
     monkeypatch.setenv("LANGSMITH_CONFIG_FILE", str(tmp_path / "no-profile"))
@@ -105,17 +109,12 @@ def environment(monkeypatch, tmp_path):
         forget()
 
     yield set_to
-    _end_client()
-    monkeypatch.undo()
+    if run_trees._CLIENT is not None:
+        run_trees._CLIENT.close(timeout=0)
+    for thread in set(threading.enumerate()) - before:
+        if not thread.name.startswith("asyncio"):  # the loop's own pool waits for work
+            thread.join(PATIENCE)  # as long as attempts are still refused
     forget()
-
-
-def _end_client():
-    client, run_trees._CLIENT = run_trees._CLIENT, None
-    if client is not None:
-        client.close(timeout=0)
-    del client
-    gc.collect()
 
 
 def says(answer):
@@ -162,17 +161,12 @@ async def evaluate():
 
 
 def settled(attempts):
-    """Whether nothing was tried, also after whatever runs in the background had its turn."""
-    _join_searches()
-    if run_trees._CLIENT is not None:
-        run_trees._CLIENT.flush(timeout=PATIENCE)
-    return attempts == [] and run_trees._CLIENT is None
-
-
-def _join_searches():
+    """Whether nothing was tried, also after what runs in the background has ended."""
     for thread in threading.enumerate():
         if thread.name == "search-ahead":
             thread.join(PATIENCE)
+    # Without a client there is nobody who could send later, such as when the process ends.
+    return attempts == [] and run_trees._CLIENT is None
 
 
 def tried(attempts):
@@ -248,16 +242,31 @@ async def test_control_an_evaluation_with_both_is_traced(environment, attempts):
     assert tried(attempts)
 
 
-def test_control_bare_sockets_are_seen_below_any_library(attempts):
-    import socket
-
-    for attempt in (
-        lambda: socket.create_connection(("langsmith.invalid", 443), timeout=1),
-        lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM).connect(("192.0.2.1", 443)),
-        lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("192.0.2.1", 53)),
+@pytest.mark.parametrize(
+    ("kind", "attempt", "event"),
+    [
+        ("STREAM", lambda opened: opened.connect(("192.0.2.1", 443)), "socket.connect"),
+        ("DGRAM", lambda opened: opened.sendto(b"x", ("192.0.2.1", 53)), "socket.sendto"),
+        ("STREAM", lambda _: socket.getaddrinfo("langsmith.invalid", 443), "socket.getaddrinfo"),
+    ],
+)
+def test_control_bare_sockets_are_seen_below_any_library(attempts, kind, attempt, event):
+    with (
+        socket.socket(socket.AF_INET, getattr(socket, f"SOCK_{kind}")) as opened,
+        pytest.raises(ConnectionRefusedError),
     ):
-        with pytest.raises(ConnectionRefusedError):
-            attempt()
-    assert [attempt.split()[0] for attempt in attempts] == [
-        "socket.getaddrinfo", "socket.connect", "socket.sendto",
-    ]  # fmt: skip
+        attempt(opened)
+    assert [attempt.split()[0] for attempt in attempts] == [event]
+
+
+# LangSmith's marks for pytest
+
+
+@pytest.mark.langsmith
+def test_a_test_marked_for_langsmith_runs_offline_with_tracking_off(attempts):
+    from langsmith import testing
+
+    testing.log_inputs({"question": "Is it so?"})
+    testing.log_outputs({"answer": "true"})
+    testing.log_feedback(key="accuracy", score=1)
+    assert attempts == []

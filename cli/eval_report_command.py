@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,10 @@ from cli.options import Command, Debug, Json, examples
 
 if TYPE_CHECKING:
     from evals.report.summary import Summary
+    from evals.report.tables import Table
+
+MOST_PAIRS = 30
+"""Pairs that the terminal shows; the page and JSON have all."""
 
 
 def register(app: typer.Typer) -> None:
@@ -89,10 +94,23 @@ def _print(summary: Summary) -> None:
     from evals.report.caution import cautions
     from evals.report.tables import tables
 
-    for table in tables(summary):
+    for table in map(_shortened, tables(summary)):
         output.print_table(table.columns, table.rows, title=table.title, numbers=[*table.numbers])
         if table.note:
             print(output.visible(table.note))
         print()
     for text in cautions(summary):
         print(output.visible(text))
+
+
+def _shortened(table: Table) -> Table:
+    """Return a long table of paired tests cut to the pairs with the least p-values."""
+    if table.name != "paired" or len(table.rows) <= MOST_PAIRS:
+        return table
+    # Texts of p sort as the numbers do: "<0.001" comes before "0.001".
+    rows = sorted(table.rows, key=lambda row: row[-2])[:MOST_PAIRS]
+    note = (
+        f"The {MOST_PAIRS} of {len(table.rows)} pairs with the least p; --against LABEL compares "
+        f"with one configuration, --html and --json have all. {table.note}"
+    )
+    return replace(table, rows=rows, note=note)

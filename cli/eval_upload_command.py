@@ -56,8 +56,10 @@ def _print_summary(summary: UploadSummary) -> None:
     rows += [["experiment", one.name, one.results, one.new] for one in summary.experiments]
     output.print_table(["kind", "name", "entries", "new"], rows, numbers=("entries", "new"))
     # Links stand on lines of their own: a table would break them.
-    for page in (*summary.datasets, *summary.experiments):
-        print(output.visible(f"{page.name}: {page.url}" if page.url else page.name))
+    pages = [(one.name, one.url) for one in summary.datasets]
+    pages += [(one.name, one.url) for one in summary.experiments]
+    for name, url in pages:
+        print(output.visible(f"{name}: {url}"))
     if any(e.moved_hours for e in summary.experiments):
         output.note(
             "results older than a day are shown at later times, for LangSmith takes no others; "

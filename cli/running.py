@@ -6,6 +6,7 @@ import asyncio
 import time
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from cli import output
@@ -47,7 +48,7 @@ def run(
     started = time.monotonic()
     config = {"configurable": {"thread_id": thread or uuid.uuid4().hex}}
     try:
-        with LiveView() as view:
+        with LiveView() as view, _traced_or_not():
             asyncio.run(_stream(method, question, context, config, view, latest))
     except KeyboardInterrupt:
         seconds = time.monotonic() - started
@@ -58,6 +59,13 @@ def run(
     if not isinstance(result, dict):
         raise CommandError(f"{method.name} ended without a result", FAILED)
     return result
+
+
+def _traced_or_not() -> AbstractContextManager[None]:
+    """Trace nothing where LangSmith has no key, though tracing is switched on."""
+    from evals.tracing import tracing_allowed, tracing_off
+
+    return nullcontext() if tracing_allowed() else tracing_off()
 
 
 async def _stream(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -11,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evals.noise.paths import RECORD_SUFFIX
 from evals.plan import NOT_TOLD, PlannedCell
 from evals.prices import Price
 from evals.run_folder import FORMAT, RunFolderError
@@ -35,15 +37,21 @@ _RUNTIME_ONLY = NOT_TOLD - {"seed"}
 
 
 def describe_graph(store: GraphStore) -> dict[str, Any]:
-    """Return a graph's location, counts and, where it is a file, the hash of its bytes."""
+    """Return a graph's location, counts and, where it is a file, the hash of its bytes.
+
+    `noise` is the record of `graphmoot eval noise`, for a version that it has written.
+    """
     info = store.info()
     path = Path(store.location)
+    record = path.with_name(path.name + RECORD_SUFFIX)
+    noise = json.loads(record.read_text(encoding="utf-8")) if record.exists() else None
     return {
         "location": store.location,
         "sha256": sha256_of(path) if path.is_file() else None,
         "facts": info.facts,
         "entities": info.entities,
         "relations": info.relations,
+        "noise": noise,
     }
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from evals.metrics import score_question
+from evals.records import prediction_of
 from evals.run_folder import RunWriter
+from nodes.question_file import question_of
 
 MODEL = "openai:gpt-4o-mini"
 
@@ -75,7 +78,7 @@ def failed(message: str = "the reply stayed unreadable") -> dict[str, Any]:
 
 
 def line(number: str, answer: str | None = None, label: str = "Zero-shot", **fields: Any) -> dict:
-    """Return a result line; `result`, `calls` and the other parts may be given."""
+    """Return a result line; other parts may be given. `make_run` fills the outcome in."""
     document = fields.pop("result", None) or result(answer)
     return {
         "label": label,
@@ -83,7 +86,7 @@ def line(number: str, answer: str | None = None, label: str = "Zero-shot", **fie
         "dataset": "csqa",
         "model": MODEL,
         "question_id": number,
-        "outcome": "failed" if document["status"] == "failed" else "wrong",
+        "outcome": None,
         "thread": f"t/{label}/{number}",
         "started": "2026-01-02T03:04:05+00:00",
         "seconds": 3.0,
@@ -147,10 +150,19 @@ def make_run(
     lines: list[dict[str, Any]],
     **fields: Any,
 ) -> Path:
-    """Write a run's folder as the runner does; returns it."""
+    """Write a run's folder as the runner does, outcomes scored where none is given; returns it."""
+    golds = {(row["dataset"], row["id"]): row for row in questions}
     with RunWriter(folder) as writer:
         writer.write_manifest(manifest(cells, **fields))
         writer.write_questions(questions)
         for one in lines:
-            writer.append(one)  # type: ignore[arg-type]
+            gold = golds.get((one["dataset"], one["question_id"]))
+            writer.append({**one, "outcome": one["outcome"] or _outcome(one, gold)})  # type: ignore[typeddict-item]
     return folder
+
+
+def _outcome(one: dict[str, Any], row: dict[str, Any] | None) -> str:
+    if row is None:
+        return "wrong"
+    gold = question_of(row, "a test", fallback_id="")
+    return score_question(gold, prediction_of(one["result"], gold.id)).outcome

@@ -8,6 +8,8 @@ from typing import Any
 
 from evals.records import Estimate
 from evals.report.drawing import (
+    INK,
+    PAPER,
     SOFT,
     Plot,
     as_plot,
@@ -18,7 +20,9 @@ from evals.report.drawing import (
 from evals.report.summary import CellSummary, Summary
 
 ROW_INCHES = 0.34
-LABEL_POINTS = 12.0
+BUBBLE_POINTS = 15.0
+"""Numbers on points are so far apart at least."""
+
 SECONDS, TOKENS = "model seconds a question", "tokens a question"
 
 
@@ -72,34 +76,39 @@ def _accuracy_panel(
 
 def cost_plot(summary: Summary) -> Plot | None:
     """Plot accuracy against tokens and model seconds, a row a data set and model."""
-    groups: dict[str, list[CellSummary]] = {}
+    groups: dict[tuple[str, str], list[CellSummary]] = {}
     for cell in summary.cells:
-        if "accuracy" in cell.metrics and cell.cost.asked.tokens > 0:
-            models = {other.cell.model for other in summary.cells}
-            name = cell.cell.dataset + (f", {cell.cell.model}" if len(models) > 1 else "")
-            groups.setdefault(name, []).append(cell)
-    groups = {name: cells for name, cells in groups.items() if len(cells) > 1}
+        if cell.cost.asked.tokens > 0:
+            groups.setdefault((cell.cell.dataset, cell.cell.model), []).append(cell)
+    groups = {group: cells for group, cells in groups.items() if len(cells) > 1}
     if not groups:
         return None
     columns: list[tuple[str, Callable[[CellSummary], float]]] = [
         (TOKENS, lambda cell: cell.cost.asked.tokens)
     ]
-    if any(cell.cost.asked_seconds > 0 for cells in groups.values() for cell in cells):
+    if all(cell.cost.asked_seconds > 0 for cells in groups.values() for cell in cells):
         columns.append((SECONDS, lambda cell: cell.cost.asked_seconds))
-    most = max(len(cells) for cells in groups.values())
+    titles = list(dict.fromkeys(cell.cell.title for cells in groups.values() for cell in cells))
     with drawing() as figure_of:
-        size = (4.6 * len(columns) + 0.6, (2.6 + 0.13 * most) * len(groups))
-        figure = figure_of(figsize=size)
+        height = max(3.4 * len(groups), 0.5 + 0.2 * len(titles))
+        figure = figure_of(figsize=(3.5 * len(columns) + 3.2, height))
         grid = figure.subplots(len(groups), len(columns), sharey="row", squeeze=False)
-        for axes, (name, cells) in zip(grid, groups.items(), strict=True):
-            axes[0].set_ylabel(f"accuracy (%)\n{name}")
+        for axes, (group, cells) in zip(grid, groups.items(), strict=True):
+            axes[0].set_ylabel("accuracy (%)")
+            axes[0].set_title(", ".join(group) if len(groups) > 1 else "", loc="left")
             _percent_axis(axes[0].yaxis, cells)
             for axis, (what, value) in zip(axes, columns, strict=True):
                 _cost_panel(axis, cells, what, [value(cell) for cell in cells])
+        _numbered_legend(figure, titles)
+        figure.draw_without_rendering()  # now it is settled what lies where
+        for axes, cells in zip(grid, groups.values(), strict=True):
+            numbers = [titles.index(cell.cell.title) + 1 for cell in cells]
+            for axis, (_, value) in zip(axes, columns, strict=True):
+                _number_points(axis, cells, [value(cell) for cell in cells], numbers)
         caption = (
             "All calls that a method makes count, also those whose reply came from the response "
             "cache. Seconds are summed over calls, so calls made at once count in full. Up and to "
-            "the left is better."
+            "the left is better; thin lines are 95 % intervals. Numbers stand on or beside dots."
         )
         return as_plot(figure, "cost", "Accuracy against cost", caption)
 
@@ -111,58 +120,79 @@ def _cost_panel(axis: Any, cells: Sequence[CellSummary], what: str, costs: Seque
     axis.set_xscale("log")
     axis.set_xlabel(f"{what} (log scale)")
     axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axis.xaxis.set_major_formatter(lambda value, _: f"{value:,.4g}")
+    axis.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}")
     axis.xaxis.set_minor_formatter("")
-    for number, (cell, cost) in enumerate(zip(cells, costs, strict=True)):
-        estimate = cell.metrics["accuracy"]
-        axis.errorbar(
-            [max(cost, 1e-3)],
-            [100 * estimate.value],
-            yerr=_reach([estimate]),
-            markersize=7,
-            capsize=2,
-            elinewidth=0.8,
-            alpha=0.9,
-            **series_style(number),
+    estimates = [cell.metrics["accuracy"] for cell in cells]
+    values = [100 * estimate.value for estimate in estimates]
+    axis.errorbar(
+        costs, values, yerr=_reach(estimates), fmt=".", color=INK, ecolor=SOFT, elinewidth=0.6
+    )
+    axis.margins(x=0.12)
+
+
+def _number_points(
+    axis: Any, cells: Sequence[CellSummary], costs: Sequence[float], numbers: Sequence[int]
+) -> None:
+    """Write each point's number onto it, or beside it where another's is in the way."""
+    values = [100 * cell.metrics["accuracy"].value for cell in cells]
+    places = axis.transData.transform(list(zip(costs, values, strict=True)))
+    in_points = [(72 * x / axis.figure.dpi, 72 * y / axis.figure.dpi) for x, y in places]
+    moves = apart(in_points, BUBBLE_POINTS)
+    for number, cost, value, (right, up) in zip(numbers, costs, values, moves, strict=True):
+        axis.annotate(
+            str(number),
+            (cost, value),
+            xytext=(right, up),
+            textcoords="offset points",
+            arrowprops={"arrowstyle": "-", "color": INK, "lw": 0.8} if right or up else None,
+            **_bubble(number),
         )
-    _label_points(axis, cells, [max(cost, 1e-3) for cost in costs])
 
 
-def _label_points(axis: Any, cells: Sequence[CellSummary], costs: Sequence[float]) -> None:
-    """Write names beside points: to the left of those at the right, to the right of the others."""
-    low, high = axis.get_ylim()
-    points = axis.get_position().height * axis.figure.get_figheight() * 72
-    heights = [points * (100 * c.metrics["accuracy"].value - low) / (high - low) for c in cells]
-    titles = shorten_titles([cell.cell.title for cell in cells], 26)
-    middle = math.sqrt(min(costs) * max(costs))
-    for left in (True, False):
-        side = [n for n, cost in enumerate(costs) if (cost > middle) == left]
-        side.sort(key=lambda number: heights[number])
-        places = spread([heights[number] for number in side], LABEL_POINTS, points)
-        for number, place in zip(side, places, strict=True):
-            moved = place - heights[number]
-            axis.annotate(
-                titles[number],
-                (costs[number], 100 * cells[number].metrics["accuracy"].value),
-                xytext=(-12 if left else 12, moved),
-                textcoords="offset points",
-                ha="right" if left else "left",
-                va="center",
-                fontsize=9.5,
-                arrowprops={"arrowstyle": "-", "color": SOFT, "lw": 0.6} if moved else None,
-            )
+def apart(places: Sequence[tuple[float, float]], gap: float) -> list[tuple[float, float]]:
+    """Return how far to move each place so that none is nearer to another than `gap`.
+
+    Each stays where it is or goes to the nearest free spot on rings around it; the first come
+    first.
+    """
+    spots = [(0.0, 0.0)]
+    for ring in range(1, 6):
+        spots += [
+            (ring * gap * math.cos(angle), ring * gap * math.sin(angle))
+            for angle in (math.pi * part / 6 for part in range(12))
+        ]
+    taken: list[tuple[float, float]] = []
+    moves = []
+    for x, y in places:
+        free = (m for m in spots if all(math.dist((x + m[0], y + m[1]), t) >= gap for t in taken))
+        move = next(free, (0.0, 0.0))
+        moves.append(move)
+        taken.append((x + move[0], y + move[1]))
+    return moves
 
 
-def spread(places: Sequence[float], gap: float, most: float) -> list[float]:
-    """Return ascending places moved apart to a gap, the last at `most` at the highest."""
-    out: list[float] = []
-    for place in places:
-        out.append(max(place, out[-1] + gap) if out else place)
-    ceiling = most
-    for number in reversed(range(len(out))):
-        out[number] = min(out[number], ceiling)
-        ceiling = out[number] - gap
-    return out
+def _bubble(number: int) -> dict[str, Any]:
+    """Return the style of a number in a coloured circle."""
+    circle = {
+        "boxstyle": "circle,pad=0.22",
+        "facecolor": series_style(number - 1)["color"],
+        "edgecolor": PAPER,
+        "linewidth": 1,
+    }
+    return {"ha": "center", "va": "center", "fontsize": 9, "color": PAPER, "bbox": circle}
+
+
+def _numbered_legend(figure: Any, titles: Sequence[str]) -> None:
+    """Write which number is which configuration, at the right of all panels."""
+    handles = [_nothing() for _ in titles]
+    texts = [f"{number}  {title}" for number, title in enumerate(shorten_titles(titles, 32), 1)]
+    figure.legend(handles, texts, loc="outside right upper", handlelength=0, handletextpad=0)
+
+
+def _nothing() -> Any:
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], linestyle="none")
 
 
 def _reach(estimates: Sequence[Estimate]) -> list[list[float]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evals.report.drawing import (
     INK,
@@ -18,6 +18,10 @@ from evals.report.drawing import (
     shorten_titles,
 )
 from evals.report.summary import CellSummary, Summary
+
+if TYPE_CHECKING:
+    from evals.calibration import Calibration
+    from evals.records import QuestionScore
 
 NARROW = 0.08
 """Narrower shares get no number written into their bar."""
@@ -87,52 +91,60 @@ def _shades(count: int) -> list[str]:
 
 def calibration_plot(summary: Summary) -> Plot | None:
     """Plot reliability diagrams: accuracy in bins of stated confidence, a panel a configuration."""
-    cells = [cell for cell in summary.cells if cell.calibration.stated]
-    if not cells:
+    panels = _calibrations(summary)
+    if not panels:
         return None
-    columns = min(4, len(cells))
-    rows = -(-len(cells) // columns)
+    columns = min(4, len(panels))
+    rows = -(-len(panels) // columns)
     with drawing() as figure_of:
-        figure = figure_of(figsize=(0.7 + 2.35 * columns, 0.6 + 2.55 * rows))
+        figure = figure_of(figsize=(0.7 + 2.35 * columns, 0.6 + 2.6 * rows))
+        figure.set_layout_engine("constrained", h_pad=0.1)
         grid = figure.subplots(rows, columns, sharey=True, squeeze=False).ravel()
-        for axis in grid[len(cells) :]:
+        for axis in grid[len(panels) :]:
             axis.set_axis_off()
-        for axis, cell in zip(grid, cells, strict=False):
-            _calibration_panel(axis, cell, _name(cell, summary))
+        for axis, (name, calibration) in zip(grid, panels.items(), strict=False):
+            _calibration_panel(axis, calibration, name)
         figure.supxlabel("stated confidence (%)", fontsize=10.5, color=INK)
         figure.supylabel("accuracy (%)", fontsize=10.5, color=INK)
         caption = (
             "Each dot is a bin of questions, its area their number, the line its 95 % interval; "
-            "on the diagonal, confidence is what it says. Only answers with a stated confidence."
+            "on the diagonal, confidence is what it says. Only answers with a stated confidence, "
+            "of all data sets together."
         )
         return as_plot(figure, "calibration", "Stated confidence against accuracy", caption)
 
 
-def _calibration_panel(axis: Any, cell: CellSummary, title: str) -> None:
+def _calibrations(summary: Summary) -> dict[str, Calibration]:
+    """Return the calibration of each configuration and model that states confidences."""
+    from evals.calibration import calibrate
+
+    several = len({cell.cell.model for cell in summary.cells}) > 1
+    scores: dict[str, list[QuestionScore]] = {}
+    for cell in summary.cells:
+        name = f"{cell.cell.title}, {cell.cell.model}" if several else cell.cell.title
+        scores.setdefault(name, []).extend(cell.cell.scores)
+    found = {name: calibrate(own) for name, own in scores.items()}
+    return {name: calibration for name, calibration in found.items() if calibration.stated}
+
+
+def _calibration_panel(axis: Any, calibration: Calibration, name: str) -> None:
     from evals.estimates import mean_estimate
 
-    filled = [b for b in cell.calibration.bins if b.n]
     axis.plot([0, 100], [0, 100], color=SOFT, linewidth=0.9, linestyle="--")
-    for part in filled:
+    for part in calibration.bins:
+        if not part.n:
+            continue
         accuracy, confidence = part.accuracy or 0.0, part.confidence or 0.0
         right = round(accuracy * part.n)
-        interval = mean_estimate([1.0] * right + [0.0] * (part.n - right))
-        axis.plot(
-            [100 * confidence] * 2, [100 * interval.low, 100 * interval.high], color=SERIES[0], lw=1
-        )
-    sizes = [12 + 180 * part.n / cell.calibration.stated for part in filled]
-    axis.scatter(
-        [100 * (part.confidence or 0) for part in filled],
-        [100 * (part.accuracy or 0) for part in filled],
-        s=sizes,
-        color=SERIES[0],
-        zorder=3,
-    )
+        reach = mean_estimate([1.0] * right + [0.0] * (part.n - right))
+        place, area = 100 * confidence, 12 + 180 * part.n / calibration.stated
+        axis.plot([place] * 2, [100 * reach.low, 100 * reach.high], color=SERIES[0], linewidth=1)
+        axis.scatter([place], [100 * accuracy], s=area, color=SERIES[0], zorder=3)
     axis.set(xlim=(-9, 109), ylim=(-9, 109), xticks=(0, 50, 100), yticks=(0, 50, 100))
     axis.set_aspect("equal")
     axis.grid(visible=True)
-    ece = 100 * (cell.calibration.ece or 0)
-    axis.set_title(f"{title}\nECE {ece:.0f} %, n = {cell.calibration.stated}", fontsize=9.5)
+    ece, title = 100 * (calibration.ece or 0), shorten_titles([name], 34)[0]
+    axis.set_title(f"{title}\nECE {ece:.0f} %, n = {calibration.stated}", fontsize=9.5)
 
 
 def _name(cell: CellSummary, summary: Summary) -> str:

@@ -17,7 +17,7 @@ from evals.published import FINDINGS
 from evals.report.caution import WIDE, cautions, half_width
 from evals.report.details import page_data
 from evals.report.summary import Summary
-from evals.report.tables import tables
+from evals.report.tables import matrix_table, tables
 
 if TYPE_CHECKING:
     from evals.report.drawing import Plot
@@ -50,7 +50,7 @@ def page_text(summary: Summary) -> str:
         facts=_facts(summary),
         runs=_runs(summary),
         configurations=_configurations(summary),
-        tables=tables(summary),
+        tables=[table for table in (matrix_table(summary), *tables(summary)) if table.rows],
         plots=plots(summary),
         findings=_findings(summary),
         cautions=cautions(summary),

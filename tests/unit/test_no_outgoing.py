@@ -26,6 +26,7 @@ from evals.runner import Runner, Task
 from evals.session import Watcher
 from evals.tracing import run_config, tracing_allowed, tracing_off
 from nodes.question_file import GoldQuestion
+from tests.cli_helpers import command_in_process
 from tests.fake_embedder import FakeEmbedder
 from tests.scripted_model import scripted
 from workflows.debate_on_graph import graph
@@ -217,6 +218,16 @@ async def test_a_switch_that_was_turned_off_again_counts(environment, attempts, 
     monkeypatch.delenv("LANGSMITH_TRACING")
     assert langsmith_utils.tracing_is_enabled()
     await evaluate()
+    assert settled(attempts)
+
+
+def test_the_ask_command_sends_nothing_without_a_key(environment, attempts, capsys):
+    environment(TRACING="true")
+    spec, _ = scripted({"answerer": {"answer": "Edith Venn", "confidence": 80}})
+    ran = command_in_process(capsys)(
+        "ask", QUESTION["question"], "--method", "zero-shot", "--model", spec
+    )
+    assert ran.status == 0, ran.err
     assert settled(attempts)
 
 

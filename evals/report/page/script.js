@@ -203,7 +203,7 @@
     });
     const head = ["", "head", "relation", "tail", "confidence", "K", ""].map((name) => h("th", { scope: "col" }, name));
     const title = `Evidence: ${number(answer.of)} facts, ${supporting} support the answer, ${naming.size} name the gold answer`;
-    const parts = [h("h4", {}, title), h("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": "Evidence" },
+    const parts = [h("h4", {}, title), h("div", { class: "scroll tall facts-found", tabindex: "0", role: "region", "aria-label": "Evidence" },
       h("table", {}, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows)))];
     if (answer.of > rows.length) parts.push(h("p", { class: "under" }, `${number(answer.of - rows.length)} more facts are in results.jsonl`));
     return parts;

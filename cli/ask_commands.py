@@ -160,8 +160,8 @@ def _configured(
 def _check_topics(method: Method, graph: str, topics: list[str], *, as_json: bool) -> None:
     """Open the store and resolve the topics before any model is asked; a fault ends the command."""
     from cli.resolving import resolve_entity
-    from cli.results import empty_result
     from graph_store import UnknownEntityError, shared_store
+    from nodes.report import empty_result
 
     store = shared_store(graph)
     for topic in topics:
@@ -169,7 +169,7 @@ def _check_topics(method: Method, graph: str, topics: list[str], *, as_json: boo
             resolve_entity(store, topic)
         except UnknownEntityError as error:
             if as_json:
-                output.print_json(empty_result(method.name, error))
+                output.print_json(empty_result(method.name, "no_answer", error))
             raise
 
 

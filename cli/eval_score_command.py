@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -157,14 +156,11 @@ def _first(names: Sequence[str]) -> str:
 
 def _write_verdicts(verdicts: Sequence[Verdict], path: Path) -> None:
     """Write one line a question, as JSON lines or CSV; the file is there as a whole or not."""
+    from graph_store.whole_file import write_whole
+
     rows = [verdict.to_json() for verdict in verdicts]
     text = _csv(rows) if path.suffix.lower() == ".csv" else _json_lines(rows)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        draft.write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    write_whole(path, text)
 
 
 def _json_lines(rows: Sequence[dict[str, Any]]) -> str:

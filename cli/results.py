@@ -11,26 +11,6 @@ OTHER_FACTS = 12
 """Facts shown that do not support the answer; JSON has them all."""
 
 
-def empty_result(method: str, error: Exception) -> dict[str, Any]:
-    """Return the result document of a question that no model was asked, as its topic is unknown."""
-    usage = {"llm_calls": 0, "cached_calls": 0, "input_tokens": 0, "output_tokens": 0}
-    return {
-        "status": "no_answer",
-        "answer": None,
-        "answers": [],
-        "choice": None,
-        "confidence": None,
-        "evidence": [],
-        "method": method,
-        "topic_entities": [],
-        "trace": [],
-        "usage": {**usage, "by_role": {}, "sequential_llm_steps": 0},
-        "seconds": 0.0,
-        "warnings": [],
-        "error": {"type": type(error).__name__, "message": str(error)},
-    }
-
-
 def print_result(result: Mapping[str, Any]) -> None:
     """Print a result document for people, on stdout."""
     answer = result.get("answer")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from evals.records import ResultLine
 from evals.tracing import has_key
+from graph_store.whole_file import write_whole
 
 if TYPE_CHECKING:
     from langsmith import Client
@@ -180,6 +181,4 @@ class SentResults:
         kept = self._experiments.setdefault(str(project), {"name": name, "started": {}})
         kept["started"].update({line["question_id"]: line["started"] for line in lines})
         text = json.dumps({"format": 1, "experiments": self._experiments}, ensure_ascii=False)
-        partial = self._path.with_name(f"{SENT}.tmp")
-        partial.write_text(f"{text}\n", encoding="utf-8")
-        partial.replace(self._path)
+        write_whole(self._path, f"{text}\n")

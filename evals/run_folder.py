@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from evals.records import ResultLine, key_of
+from graph_store.whole_file import write_whole
 from nodes.question_file import GoldQuestion, json_rows, question_of
 
 if TYPE_CHECKING:
@@ -172,31 +173,22 @@ class RunWriter:
         if len(kept) < len(lines):
             assert self._file is not None, "the writer is not entered"
             self._file.close()
-            _write_whole(self.folder / RESULTS, _as_lines(kept))
+            write_whole(self.folder / RESULTS, _as_lines(kept))
             self._file = (self.folder / RESULTS).open("ab")
         return len(lines) - len(kept)
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Write `manifest.json`, whole or not at all."""
         text = json.dumps(manifest, ensure_ascii=False, indent=2, default=str)
-        _write_whole(self.folder / MANIFEST, f"{text}\n")
+        write_whole(self.folder / MANIFEST, f"{text}\n")
 
     def write_questions(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Write `questions.jsonl`, whole or not at all; earlier questions stay."""
         path = self.folder / QUESTIONS
         known = [row for _, row in json_rows(path)] if path.exists() else []
         by_key = {(row["dataset"], row["id"]): row for row in (*known, *rows)}
-        _write_whole(path, _as_lines(by_key.values()))
+        write_whole(path, _as_lines(by_key.values()))
 
 
 def _as_lines(rows: Iterable[Mapping[str, Any]]) -> str:
     return "".join(f"{json.dumps(row, ensure_ascii=False, default=str)}\n" for row in rows)
-
-
-def _write_whole(path: Path, text: str) -> None:
-    partial = path.with_name(f"{path.name}.tmp")
-    with partial.open("wb") as file:
-        file.write(text.encode("utf-8", "backslashreplace"))
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)

@@ -21,6 +21,7 @@ from evals.records import ResultLine, prediction_of
 from evals.run_folder import Key
 from evals.tracing import run_config, tracing_allowed, tracing_off
 from nodes.question_file import GoldQuestion
+from nodes.report import empty_result
 
 MODEL_FAULTS = 3
 """After so many questions in a row without the model answering, a run stops."""
@@ -225,7 +226,7 @@ class Runner:
                 with tracing_off():
                     state = await graph.ainvoke(asked, config, context=cell.context, **options)
         except Exception as error:  # noqa: BLE001 - one question must not end a run of thousands
-            return {"result": _failed(cell.method.name, error)}
+            return {"result": empty_result(cell.method.name, "failed", error)}
         return dict(state)
 
     def _graph_of(self, cell: PlannedCell) -> Any:
@@ -240,25 +241,3 @@ class Runner:
 def _is_of(line: ResultLine, cell: PlannedCell) -> bool:
     own = cell.label, cell.dataset, cell.context.model
     return (line["label"], line["dataset"], line["model"]) == own
-
-
-def _failed(method: str, error: Exception) -> dict[str, Any]:
-    from nodes.usage import summarise
-
-    message = " ".join(str(error).split()) or type(error).__name__
-    return {
-        "status": "failed",
-        "answer": None,
-        "answers": [],
-        "choice": None,
-        "confidence": None,
-        "evidence": [],
-        "method": method,
-        "topic_entities": [],
-        "ended": {"by": "failure"},
-        "trace": [],
-        "usage": summarise([]),
-        "seconds": 0.0,
-        "warnings": [],
-        "error": {"type": type(error).__name__, "message": message},
-    }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import textwrap
 import warnings
 from collections import Counter
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from graph_store.drawing_layout import Box, Edge, Layout, arrange, columns_of
 from graph_store.errors import MissingExtraError, StoreError, shorten
 from graph_store.verbalise import entity_words, relation_words
+from graph_store.whole_file import replace_whole
 
 if TYPE_CHECKING:
     from graph_store.model import Subgraph, Triple
@@ -115,14 +115,8 @@ def _allowed_in_xml(code: int) -> bool:
 
 
 def _replace(path: Path, write: Callable[[Path], None]) -> None:
-    """Write beside the target, then rename over it: no half file is ever seen."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        try:
-            write(temporary)
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        replace_whole(path, write)
     except OSError as error:
         raise StoreError(f"{path}: cannot be written: {error.strerror or error}") from error
 

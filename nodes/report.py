@@ -10,6 +10,27 @@ from nodes.state import MethodState, question_type_of
 from nodes.usage import summarise
 
 
+def empty_result(method: str, status: str, error: Exception) -> dict[str, Any]:
+    """Return the result document of a question that a method did not get to work on."""
+    message = " ".join(str(error).split()) or type(error).__name__
+    return {
+        "status": status,
+        "answer": None,
+        "answers": [],
+        "choice": None,
+        "confidence": None,
+        "evidence": [],
+        "method": method,
+        "topic_entities": [],
+        "ended": {"by": "failure"},
+        "trace": [],
+        "usage": summarise([]),
+        "seconds": 0.0,
+        "warnings": [],
+        "error": {"type": type(error).__name__, "message": message},
+    }
+
+
 def build_result(
     state: MethodState,
     method: str,

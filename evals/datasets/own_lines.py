@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
 from evals.datasets.rows import Numbered, Reader
+from graph_store.whole_file import write_whole
 from nodes.question_file import GoldQuestion, QuestionFileError, read_question_file
 
 
@@ -47,20 +47,8 @@ def write_questions(
     if path.suffix == ".gz":
         data = gzip.compress(data, mtime=0)  # the same questions give the same bytes
     try:
-        _replace(path, data)
+        write_whole(path, data)
     except OSError as error:
         reason = error.strerror or error
         raise QuestionFileError(f"{target}: cannot be written: {reason}") from error
     return path
-
-
-def _replace(path: Path, data: bytes) -> None:
-    partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with partial.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)

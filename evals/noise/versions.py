@@ -18,6 +18,7 @@ from evals.noise.source import SourceGraph, read_source
 from graph_store import open_store
 from graph_store.protocol import GraphStore
 from graph_store.sqlite_writer import SqliteWriter, content_hash
+from graph_store.whole_file import write_whole
 
 Progress = Callable[[str, int, int], None]
 """Told (step, done, total); total is 0 when unknown."""
@@ -178,9 +179,7 @@ class _Version:
         record = self._record(listed, info.facts, info.self_loops)
         text = json.dumps(record.to_json(), ensure_ascii=False, indent=2)
         place = self._path.with_name(name + RECORD_SUFFIX)
-        partial = place.with_name(place.name + ".tmp")
-        partial.write_text(f"{text}\n", encoding="utf-8")
-        partial.replace(place)
+        write_whole(place, f"{text}\n")
         return record
 
     def _write_facts(self, writer: _NoiseWriter) -> None:

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from evals.datasets import own_lines
 from evals.datasets.own_lines import write_questions
 from evals.datasets.registry import DatasetError, load_dataset, path_of, select, sniff
 from evals.datasets.sources import READERS, SOURCES
+from graph_store import whole_file
 from nodes.question_file import GoldQuestion, QuestionFileError, read_question_file
 from tests.cli_helpers import ROOT, command_in_process, error_lines
 
@@ -566,7 +566,7 @@ def test_writing_that_fails_leaves_the_old_file_and_no_other(tmp_path, monkeypat
     def full(_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(own_lines.os, "fsync", full)
+    monkeypatch.setattr(whole_file.os, "fsync", full)
     with pytest.raises(QuestionFileError, match="No space left"):
         write_questions(target, LETTERS)
     assert target.read_text(encoding="utf-8") == "old"

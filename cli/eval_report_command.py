@@ -60,6 +60,7 @@ def report(
     _debug: Debug = False,
 ) -> None:
     """Report on runs: metrics with intervals, cost, paired tests, published numbers beside ours."""
+    from evals.report.caution import cautions
     from evals.report.files import check_place
     from evals.report.merge import read_runs
     from evals.report.summary import summarise_runs
@@ -72,13 +73,13 @@ def report(
     for note in summary.merged.notes:
         output.note(f"note: {note}")
     if as_json:
-        output.print_json(summary.to_json())
+        output.print_json({**summary.to_json(), "cautions": cautions(summary)})
     else:
         _print(summary)
 
 
 def _write_files(summary: Summary, html: Path | None, csv: Path | None) -> None:
-    from evals.report.files import write_whole
+    from graph_store.whole_file import write_whole
 
     if html is not None:
         from evals.report.page import page_text

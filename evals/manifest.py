@@ -68,6 +68,7 @@ def describe_cell(cell: PlannedCell) -> dict[str, Any]:
         **cell.to_json(),
         "context": {name: value for name, value in settings.items() if name not in _RUNTIME_ONLY},
         "prompts": cell.method.prompts,
+        "uses_graph": cell.uses_graph,
     }
 
 

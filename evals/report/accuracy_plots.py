@@ -42,7 +42,7 @@ def accuracy_plot(summary: Summary) -> Plot | None:
         for axis, dataset in zip(axes, datasets, strict=True):
             own = [cell for cell in cells if cell.cell.dataset == dataset]
             _accuracy_panel(axis, own, titles, models)
-            axis.set_title(f"{dataset} ({_n_of(own)})")
+            axis.set_title(f"{shorten_titles([dataset], 20)[0]} ({_n_of(own)})")
             axis.set_xlabel("accuracy (%)")
         axes[0].set_yticks(range(len(titles)), shorten_titles(titles))
         axes[0].set_ylim(len(titles) - 0.5, -0.5)
@@ -127,7 +127,8 @@ def _cost_panel(axis: Any, cells: Sequence[CellSummary], what: str, costs: Seque
     axis.errorbar(
         costs, values, yerr=_reach(estimates), fmt=".", color=INK, ecolor=SOFT, elinewidth=0.6
     )
-    axis.margins(x=0.12)
+    # Wide enough also where all cost the same.
+    axis.set_xlim(min(costs) / 1.4, max(costs) * 1.4)
 
 
 def _number_points(

@@ -14,7 +14,7 @@ from typing import Any
 
 from evals.prices import Price, cost_of
 from evals.records import ResultLine
-from evals.report.merge import ReportCell
+from evals.report.cells import ReportCell
 from nodes.usage import Call, summarise
 
 

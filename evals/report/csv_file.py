@@ -7,8 +7,8 @@ import io
 from collections.abc import Iterator
 from typing import Any
 
+from evals.report.cells import Answered
 from evals.report.diagnosis import SIGNS, diagnose, gold_words
-from evals.report.merge import Answered
 from evals.report.summary import CellSummary, Summary
 
 COLUMNS = (

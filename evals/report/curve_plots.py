@@ -9,7 +9,7 @@ from typing import Any
 
 from evals.records import Estimate
 from evals.report.drawing import Plot, as_plot, drawing, series_style, shorten_titles
-from evals.report.merge import noise_kind, noise_share
+from evals.report.identity import noise_kind, noise_share
 from evals.report.summary import CellSummary, Summary
 
 LEAST_POINTS = 3

@@ -13,9 +13,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from evals.report.cells import ORDER, Answered, ReportCell
 from evals.report.costs import QuestionCost
 from evals.report.diagnosis import SIGNS, diagnose, gold_words
-from evals.report.merge import ORDER, Answered, ReportCell
 
 MOST_FACTS = 150
 """Evidence facts kept of a result, besides all that support the answer; the run has the others."""

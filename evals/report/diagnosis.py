@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evals.records import Prediction
-from evals.report.merge import Answered
-from nodes.support import supporting_facts
+from evals.report.cells import Answered
+from graph_store.linking import name_key
 
 SIGNS: Mapping[str, str] = {
     "unlinked": "no topic entity was linked",
@@ -25,6 +25,9 @@ SIGNS: Mapping[str, str] = {
     "cut": "a reply was cut at its token limit",
 }
 """Signs by their short name, which the page filters by."""
+
+_LAST = frozenset({"judge", "direct_answer", "vote"})
+"""Whose answer is the final one."""
 
 
 @dataclass
@@ -71,24 +74,28 @@ def gold_words(row: Answered) -> list[str]:
 
 
 def _naming(row: Answered, evidence: list[dict[str, Any]]) -> list[int]:
-    words = [*gold_words(row)]
-    words += [name for answer in row.gold.answers for name in row.gold.aliases.get(answer, ())]
-    return sorted({number for word in words for number in supporting_facts(evidence, (), word)})
+    """Return the facts of which an end is a right answer, or has its words in its name."""
+    names = [name for answer in row.gold.answers for name in row.gold.aliases.get(answer, ())]
+    words = [f" {key} " for name in (*gold_words(row), *names) if (key := name_key(name))]
+    ends = [[f" {name_key(str(fact[end]))} " for end in ("head", "tail")] for fact in evidence]
+    return [
+        number
+        for number, pair in enumerate(ends, 1)
+        if any(word in end for word in words for end in pair)
+    ]
 
 
 def _look_at_replies(row: Answered, trace: list[dict[str, Any]], found: Diagnosis) -> None:
     """Note who held a right answer, where several replies came before the final answer."""
-    replies = [entry for entry in trace if "answer" in entry and entry.get("node") != "vote"]
-    for entry in replies[:-1] if _is_last_word(replies) else replies:
+    replies = [entry for entry in trace if "answer" in entry and entry.get("node") not in _LAST]
+    if len(replies) < 2:
+        return
+    for entry in replies:
         if entry["answer"] is not None and _is_right(row, str(entry["answer"])):
             number = entry.get("round") or entry.get("sample", 0)
             found.held_right.setdefault(str(entry["node"]), []).append(int(number))
-    if row.score.outcome != "right" and len(replies) > 1:
+    if row.score.outcome != "right":
         found.signs.append("lost" if found.held_right else "never-held")
-
-
-def _is_last_word(replies: list[dict[str, Any]]) -> bool:
-    return bool(replies) and replies[-1].get("node") in ("judge", "direct_answer")
 
 
 def _is_right(row: Answered, answer: str) -> bool:

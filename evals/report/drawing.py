@@ -133,7 +133,7 @@ def _inline(text: str, name: str, title: str) -> str:
     label = title.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
     head = (
         f'<svg role="img" aria-label="{label}" viewBox="0 0 {width:g} {height:g}" '
-        f'style="min-width: {min(width, 560):.0f}px; max-width: {width * 4 / 3:.0f}px" '
+        f'style="min-width: {width:.0f}px; max-width: {width * 4 / 3:.0f}px" '
         'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">'
     )
     return head + svg[svg.index(">") + 1 :].strip()

@@ -13,11 +13,12 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from evals.published import FINDINGS
 from evals.report.caution import WIDE, cautions, half_width
 from evals.report.details import page_data
+from evals.report.identity import noise_kind, noise_share
+from evals.report.matrix import matrix_table
 from evals.report.summary import Summary
-from evals.report.tables import matrix_table, tables
+from evals.report.tables import tables
 
 if TYPE_CHECKING:
     from evals.report.drawing import Plot
@@ -52,7 +53,6 @@ def page_text(summary: Summary) -> str:
         configurations=_configurations(summary),
         tables=[table for table in (matrix_table(summary), *tables(summary)) if table.rows],
         plots=plots(summary),
-        findings=_findings(summary),
         cautions=cautions(summary),
         wide=half_width(summary) > WIDE,
         notes=summary.merged.notes,
@@ -88,11 +88,6 @@ def _title(summary: Summary) -> str:
     datasets = dict.fromkeys(cell.cell.dataset for cell in summary.cells)
     models = dict.fromkeys(cell.cell.model_name for cell in summary.cells)
     return f"{', '.join(datasets)} with {', '.join(models)}"
-
-
-def _findings(summary: Summary) -> list[str]:
-    presets = dict.fromkeys(str(run.manifest.get("preset")) for run in summary.merged.runs)
-    return [FINDINGS[preset] for preset in presets if preset in FINDINGS]
 
 
 def _filters(data: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -166,7 +161,7 @@ def _graph(graph: Mapping[str, Any] | None) -> str:
     if graph.get("sha256"):
         told.append(f"SHA-256 {str(graph['sha256'])[:12]}…")
     if graph.get("noise"):
-        told.append(f"noise: {json.dumps(graph['noise'], ensure_ascii=False)}")
+        told.append(f"noise {100 * noise_share(graph['noise']):g} %{noise_kind(graph['noise'])}")
     return "; ".join(part for part in told if part)
 
 

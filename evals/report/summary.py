@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from evals.published import Metric, PublishedNumber, published
 from evals.records import Estimate, Outcome
+from evals.report.cells import ORDER, ReportCell
 from evals.report.costs import CellCost, QuestionCost, cell_cost, question_cost
-from evals.report.merge import ORDER, Merged, ReportCell
+from evals.report.merge import Merged
 
 if TYPE_CHECKING:
     from evals.calibration import Calibration

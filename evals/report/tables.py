@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evals.published import Metric, PublishedNumber
-from evals.records import Estimate
+from evals.published import FINDINGS, Metric, PublishedNumber
+from evals.report.formats import NOTHING, amount, percent, probability
 from evals.report.summary import CellSummary, Comparison, Summary
 
-NOTHING = "–"
 SET_METRICS = ("precision", "recall", "f1")
 """Told where a data set has open questions; elsewhere they are the accuracy again."""
 
@@ -55,26 +54,6 @@ def tables(summary: Summary) -> list[Table]:
     return [table for table in made if table.rows]
 
 
-def percent(estimate: Estimate | None, *, bounds: bool = True) -> str:
-    """Return an estimate in percent with its interval: `70.0 [52.1, 83.3]`."""
-    if estimate is None or estimate.n == 0:
-        return NOTHING
-    value, low, high = (100 * part for part in (estimate.value, estimate.low, estimate.high))
-    return f"{value:.1f} [{low:.1f}, {high:.1f}]" if bounds else f"{value:.1f}"
-
-
-def amount(value: float | None, digits: int = 1) -> str:
-    """Return a number with separators of thousands; `–` for None."""
-    return NOTHING if value is None else f"{value:,.{digits}f}"
-
-
-def probability(value: float | None) -> str:
-    """Return a p-value."""
-    if value is None:
-        return NOTHING
-    return "<0.001" if value < 0.001 else f"{value:.3f}"
-
-
 def questions_of(cell: CellSummary) -> str:
     """Return n, and of how many where the run has not asked all."""
     missing = len(cell.cell.asked - set(cell.cell.rows))
@@ -104,58 +83,13 @@ def accuracy_table(summary: Summary) -> Table:
         )
     if sources := sources_of(summary, "accuracy"):
         note += f" In the paper: {sources}."
+    presets = dict.fromkeys(str(run.manifest.get("preset")) for run in summary.merged.runs)
+    note = " ".join((note, *(FINDINGS[preset] for preset in presets if preset in FINDINGS)))
     return _by_cell(summary, "accuracy", "Accuracy", columns, note)
 
 
 def _accuracy_answered(cell: CellSummary) -> str:
     return percent(cell.metrics["accuracy-answered"])
-
-
-def matrix_table(summary: Summary) -> Table:
-    """Return accuracies as papers print them: a row a configuration, columns by data set.
-
-    Only where there are several data sets or models; the published numbers stand beside ours.
-    """
-    groups = dict.fromkeys((cell.cell.dataset, cell.cell.model) for cell in summary.cells)
-    titles = dict.fromkeys(cell.cell.title for cell in summary.cells)
-    found = {(c.cell.title, c.cell.dataset, c.cell.model): c for c in summary.cells}
-    columns: list[tuple[str, Callable[[str], str]]] = []
-    for dataset in dict.fromkeys(dataset for dataset, _ in groups):
-        ours = [model for name, model in groups if name == dataset]
-        columns += [(f"{dataset}: {model}", _ours_at(found, dataset, model)) for model in ours]
-        own = [cell for cell in summary.cells if cell.cell.dataset == dataset]
-        theirs = dict.fromkeys(number.model for cell in own for number in cell.published())
-        columns += [(f"{dataset}: paper, {model}", _theirs_at(own, model)) for model in theirs]
-    rows = [[title, *(value(title) for _, value in columns)] for title in titles]
-    heads = ["configuration", *(name for name, _ in columns)]
-    sources = sources_of(summary, "accuracy")
-    note = "Accuracy in %, with 95 % interval." + (f" Paper: {sources}." if sources else "")
-    return Table(
-        "matrix",
-        "As papers print it",
-        heads,
-        rows if len(groups) > 1 else [],
-        set(heads[1:]),
-        note,
-    )
-
-
-def _ours_at(
-    found: Mapping[tuple[str, str, str], CellSummary], dataset: str, model: str
-) -> Callable[[str], str]:
-    def value(title: str) -> str:
-        cell = found.get((title, dataset, model))
-        return percent(cell.metrics["accuracy"]) if cell else ""
-
-    return value
-
-
-def _theirs_at(cells: Sequence[CellSummary], model: str) -> Callable[[str], str]:
-    def value(title: str) -> str:
-        numbers = [n for c in cells if c.cell.title == title for n in c.published()]
-        return next((amount(n.value) for n in numbers if n.model == model), "")
-
-    return value
 
 
 def answers_table(summary: Summary) -> Table:
@@ -189,7 +123,7 @@ def cost_table(summary: Summary) -> Table:
         ("prefix-cached", lambda c: _asked(c, "prefix_cached_tokens", 0)),
         ("tokens out", lambda c: _asked(c, "output_tokens", 0)),
         ("steps", lambda c: _asked(c, "sequential_steps", 1)),
-        ("seconds", _seconds),
+        ("seconds (mean, median)", _seconds),
         ("model seconds", lambda c: amount(c.cost.asked_seconds)),
         (
             "$ per 1,000",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import Counter
 from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -35,7 +36,7 @@ class LiveView:
 
     def __init__(self) -> None:
         self.started = time.monotonic()
-        self._speaking: dict[str, None] = {}
+        self._speaking: Counter[str] = Counter()
         self._where = ""
         self._doing = "starting"
         self._live: Live | None = None
@@ -67,7 +68,10 @@ class LiveView:
         # A spinner of the moment's frame: its own clock would start anew with each refresh.
         now = time.monotonic() - self.started
         frames = Spinner("dots").frames
-        who = ", ".join(_named(role) for role in self._speaking)
+        who = ", ".join(
+            f"{_named(role)} ({count})" if count > 1 else _named(role)
+            for role, count in self._speaking.items()
+        )
         parts = [self._where, f"{who} speaking" if who else self._doing, f"{now:.0f} s"]
         frame = frames[int(now * 10) % len(frames)]
         return Text(f"{frame} {' · '.join(part for part in parts if part)}", style="dim")
@@ -107,16 +111,19 @@ class LiveView:
 
     def _on_started(self, event: Mapping[str, Any]) -> None:
         role = str(event.get("role", ""))
-        self._speaking[role] = None
+        self._speaking[role] += 1
         self._where = _where(event)
-        if self._live is None:
-            self.say(f"{_prefix(event)}{_named(role)} …")
+        if self._live is None and event.get("draw", 1) == 1:
+            samples = f", {event['draws']} samples at once" if "draws" in event else ""
+            self.say(f"{_prefix(event)}{_named(role)}{samples} …")
 
     def _on_said(self, event: Mapping[str, Any]) -> None:
         role = str(event.get("role", ""))
-        self._speaking.pop(role, None)
+        self._fell_silent(role)
         answer = event.get("answer")
         told = f"answers {answer}" if answer not in (None, "") else "does not know"
+        if "draw" in event:
+            told = f"{told} in sample {event['draw']} of {event.get('draws', '?')}"
         self._panel(role, f"{told} ({event.get('seconds', 0):.1f} s)", event)
 
     def _on_decided(self, event: Mapping[str, Any]) -> None:
@@ -145,8 +152,12 @@ class LiveView:
 
     def _on_failed(self, event: Mapping[str, Any]) -> None:
         role = str(event.get("role", ""))
-        self._speaking.pop(role, None)
+        self._fell_silent(role)
         self.say(f"{_named(role)} failed: {event.get('message', '')}", "red")
+
+    def _fell_silent(self, role: str) -> None:
+        self._speaking[role] -= 1
+        self._speaking = +self._speaking  # those who speak no more go
 
     def _panel(self, role: str, title: str, event: Mapping[str, Any]) -> None:
         text = str(event.get("text") or "").strip()

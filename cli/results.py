@@ -25,6 +25,8 @@ def print_result(result: Mapping[str, Any]) -> None:
     ended = result.get("ended") or {}
     if how := _how_it_ended(ended):
         pairs.append(("Ended by", how))
+    if votes := ended.get("votes"):
+        pairs.append(("Votes", _votes(votes, ended.get("samples"))))
     if reason := ended.get("reason"):
         pairs.append(("Reason", reason))
     output.print_pairs(pairs)
@@ -44,6 +46,11 @@ def _how_it_ended(ended: Mapping[str, Any]) -> str:
     if ended.get("agreement") is not None:
         parts.append("the debaters agreed" if ended["agreement"] else "the debaters disagreed")
     return ", ".join(parts)
+
+
+def _votes(votes: Mapping[str, int], samples: int | None) -> str:
+    shown = ", ".join(f"{answer} {count}" for answer, count in votes.items())
+    return shown if samples is None else f"{shown}, of {samples} samples"
 
 
 def _print_evidence(evidence: list[dict[str, Any]]) -> None:

@@ -23,11 +23,13 @@ def load_examples(path: str | None) -> Sequence[GoldQuestion]:
     if path is None:
         with resources.as_file(resources.files("nodes") / "few_shot_examples.jsonl") as bundled:
             return _read(str(bundled), 0)
-    file = Path(path).expanduser()
     try:
+        file = Path(path).expanduser()
         return _read(str(file), file.stat().st_mtime_ns)
     except OSError as error:
         raise QuestionFileError(f"examples={path}: {error.strerror}") from error
+    except RuntimeError as error:  # `~name` of nobody
+        raise QuestionFileError(f"examples={path}: {error}") from error
 
 
 @lru_cache(maxsize=8)

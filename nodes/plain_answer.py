@@ -9,7 +9,7 @@ from langgraph.runtime import Runtime
 from pydantic import Field
 
 from nodes.budget import budget_reached
-from nodes.context import MethodContext, settings_of
+from nodes.context import MethodContext, default_graph, settings_of
 from nodes.few_shot_examples import examples_part, load_examples
 from nodes.judgement import judge_from
 from nodes.llm import Prompt
@@ -21,10 +21,18 @@ from prompts import baselines as texts
 
 
 class PlainContext(MethodContext):
-    """Settings of a method that answers from what the model knows; `graph` is not looked into."""
+    """Settings of a method that answers from what the model knows."""
 
     ROLES: ClassVar[tuple[str, ...]] = ("answerer",)
     use_graph: ClassVar[bool] = False
+
+    graph: str = Field(
+        default_factory=default_graph,
+        description="Not looked into: the method answers from what the model knows.",
+    )
+    reply_length: int = Field(
+        default=240, ge=40, description="Not used: the method's replies hold no argument."
+    )
 
 
 class FewShotContext(PlainContext):
@@ -88,44 +96,38 @@ async def choose_examples(state: PlainState, runtime: Runtime[Any]) -> dict[str,
     part, ids = examples_part(known, state, settings.shots, reasons=reasons)
     update: dict[str, Any] = {"shown_examples": part, "trace": [{**entry, "examples": ids}]}
     if len(ids) < settings.shots:
-        kind = question_type_of(state)
+        kind = f"'{question_type_of(state)}'" + (" with a reasoning" if reasons else "")
         update["warnings"] = [
-            f"only {len(ids)} of {settings.shots} examples: the file has no more of type '{kind}'"
+            f"only {len(ids)} of {settings.shots} examples: the file has no more of type {kind}"
         ]
     return update
 
 
-def answer_prompt(state: PlainState, *, reasons: bool) -> Prompt:
-    """Return the prompt: examples first, for every question has them in common."""
-    ask = texts.REASON if reasons else texts.ANSWER
+def reasoning_prompt(state: PlainState) -> Prompt:
+    """Return the whole prompt of a chain of thought."""
+    return Prompt(texts.SYSTEM, [*_parts(state, texts.REASON), language_part(state)])
+
+
+def _parts(state: PlainState, ask: str) -> list[str]:
+    """Return the parts before the language's: examples first, which all questions share."""
     if question_type_of(state) == "open":
         ask += texts.OPEN
     examples = state.get("shown_examples") or ""
-    parts = [examples, texts.YOURS if examples else "", question_part(state), ask]
-    return Prompt(texts.SYSTEM, [*parts, language_part(state)])
+    return [examples, texts.YOURS if examples else "", question_part(state), ask]
 
 
 async def answer(state: PlainState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Answer in one call, without reasoning."""
     settings = settings_of(runtime, PlainContext)
-    prompt = answer_prompt(state, reasons=False)
-    return await judge_from(
-        "answerer", list(prompt.parts), state, settings, system=prompt.system, length=0
-    )
+    parts = _parts(state, texts.ANSWER)
+    return await judge_from("answerer", parts, state, settings, system=texts.SYSTEM, length=0)
 
 
 async def reason(state: PlainState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Answer in one call, after reasoning."""
     settings = settings_of(runtime, ReasoningContext)
-    prompt = answer_prompt(state, reasons=True)
-    return await judge_from(
-        "reasoner",
-        list(prompt.parts),
-        state,
-        settings,
-        system=prompt.system,
-        length=settings.reasoning_length,
-    )
+    parts, length = _parts(state, texts.REASON), settings.reasoning_length
+    return await judge_from("reasoner", parts, state, settings, system=texts.SYSTEM, length=length)
 
 
 def plain_result(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -12,9 +13,13 @@ from pydantic import Field
 from graph_store.linking import name_key
 from nodes.context import settings_of
 from nodes.judgement import Verdict, ask_for_verdict
-from nodes.plain_answer import PlainState, ReasoningContext, answer_prompt
+from nodes.llm import Prompt
+from nodes.plain_answer import PlainState, ReasoningContext, reasoning_prompt
 from nodes.role import emit, step_of
 from nodes.state import question_type_of
+
+_BEFORE, _AFTER = "\"'`“”‘’«»「」『』([{¿¡", "\"'`“”‘’«»「」『』)]}.,;:!?。、"
+_ARTICLE = re.compile(r"^(?:a|an|the)\s+(?=\S)")
 
 
 class VotingContext(ReasoningContext):
@@ -45,34 +50,53 @@ async def draw_samples(state: VotingState, runtime: Runtime[VotingContext]) -> d
     A sample that cannot be read does not vote; when none can, the run fails.
     """
     settings = settings_of(runtime, VotingContext)
-    wanted = settings.samples
-    count = min(wanted, settings.max_llm_calls or wanted)
-    prompt = answer_prompt(state, reasons=True)
+    count = min(settings.samples, settings.max_llm_calls or settings.samples)
+    prompt = reasoning_prompt(state)
     verdicts = await asyncio.gather(
-        *(
-            ask_for_verdict(
-                "reasoner",
-                prompt,
-                state,
-                settings,
-                length=settings.reasoning_length,
-                sample=number,
-            )
-            for number in range(count)
-        )
+        *(_draw(number, count, prompt, state, settings) for number in range(count))
     )
     updates = [_update(number, verdict) for number, verdict in enumerate(verdicts)]
     update: dict[str, Any] = {
         key: [item for one in updates for item in one[key]] for key in ("calls", "trace")
     }
     update["samples"] = [{**v.found(), "fault": v.reply.fault} for v in verdicts]
+    update["warnings"] = _warnings(count, settings)
     if failures := [one["error"] for one in updates if "error" in one]:
         update["error"] = failures[0]
     elif all(verdict.reply.fault for verdict in verdicts):
         update["error"] = {"type": "UnusableAnswerError", "message": str(verdicts[0].reply.fault)}
-    if count < wanted:
-        update["warnings"] = [f"only {count} of {wanted} samples: the budget allows no more calls"]
     return update
+
+
+async def _draw(
+    number: int, count: int, prompt: Prompt, state: VotingState, settings: VotingContext
+) -> Verdict:
+    """Ask for a sample, and tell who streams the run what it says."""
+    verdict = await ask_for_verdict(
+        "reasoner",
+        prompt,
+        state,
+        settings,
+        length=settings.reasoning_length,
+        sample=number,
+        draw=number + 1,
+        draws=count,
+    )
+    if verdict.reply.value is not None:
+        said = {**verdict.found(), "text": verdict.reason, "seconds": verdict.reply.seconds}
+        emit({"event": "said", "role": "reasoner", "draw": number + 1, "draws": count, **said})
+    return verdict
+
+
+def _warnings(count: int, settings: VotingContext) -> list[str]:
+    warnings = []
+    if count < settings.samples:
+        warnings.append(
+            f"only {count} of {settings.samples} samples: the budget allows no more calls"
+        )
+    if count > 1 and settings.sampling_of("reasoner")[0] == 0:
+        warnings.append("at temperature 0 all samples are one draw: their votes say nothing")
+    return warnings
 
 
 def _update(number: int, verdict: Verdict) -> dict[str, Any]:
@@ -103,7 +127,7 @@ def majority(
     groups: dict[str, list[dict[str, Any]]] = {}
     for sample in samples:
         if (answer := sample["answer"]) is not None and not sample["fault"]:
-            key = name_key(answer) or answer if question_type == "open" else answer
+            key = answer_key(answer) if question_type == "open" else answer
             groups.setdefault(key, []).append(sample)
     ranked = sorted(groups.values(), key=lambda group: (-len(group), -_sureness(group)))
     votes = {group[0]["answer"]: len(group) for group in ranked}
@@ -120,5 +144,18 @@ def majority(
     }, votes
 
 
+def answer_key(text: str) -> str:
+    """Return what two open answers share that vote for the same.
+
+    Case, quotes and brackets around the whole, a full stop at its end and an English article at its
+    start do not count; a sign, a decimal point and a unit do. Answers that it makes equal are equal
+    to exact match too, which knows more (numbers by value).
+    """
+    folded = name_key(text)
+    bare = folded.lstrip(_BEFORE + " ").rstrip(_AFTER + " ")
+    return _ARTICLE.sub("", bare) or folded or text
+
+
 def _sureness(group: Sequence[dict[str, Any]]) -> float:
-    return float(sum(sample["confidence"] or 0 for sample in group))
+    # Rounded, for 0.7 + 0.1 is less than 0.4 + 0.4 otherwise, and no tie.
+    return round(sum(sample["confidence"] or 0 for sample in group), 6)

@@ -15,6 +15,8 @@ import httpx
 import pytest
 import pytest_asyncio
 
+from workflows import registry
+
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.skipif(find_spec("langgraph_api") is None, reason="extra 'server' not installed"),
@@ -80,10 +82,10 @@ async def client(server):
         yield client
 
 
-async def test_lists_the_assistant_and_its_settings(client):
-    assistants = await client.assistants.search()
+async def test_lists_the_assistants_and_their_settings(client):
+    assistants = await client.assistants.search(limit=100)
     by_graph = {assistant["graph_id"]: assistant for assistant in assistants}
-    assert "debate-on-graph" in by_graph
+    assert set(by_graph) == set(registry.names())
     schemas = await client.assistants.get_schemas(by_graph["debate-on-graph"]["assistant_id"])
     settings = schemas["context_schema"]["properties"]
     assert settings["max_rounds"]["default"] == 3

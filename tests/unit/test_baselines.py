@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import json
+from functools import partial
+from itertools import pairwise
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
 
+from evals.normalise import same_answer
 from nodes.errors import ModelError
 from nodes.few_shot_examples import load_examples
-from nodes.vote import majority
+from nodes.model_call import Request
+from nodes.model_spec import parse_spec
+from nodes.question_file import QuestionFileError
+from nodes.vote import answer_key, majority
 from tests.cli_helpers import command_in_process, error_lines
 from tests.scripted_model import scripted
 from workflows import registry
@@ -28,6 +38,17 @@ async def run(method, question=CHOICE, lines=None, fields=None, **settings):
     spec, model = scripted({"answerer": lines, "reasoner": lines}, **(fields or {}))
     state = await registry.get(method).graph.ainvoke(question, context={"model": spec, **settings})
     return state["result"], model
+
+
+def model_of(model):
+    """Return the specification of a model that a run was given."""
+    return f"chat:scripted-{id(model)}"
+
+
+def examples_file(folder, *rows):
+    file = folder / "examples.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return file
 
 
 def asked_fields(model):
@@ -95,6 +116,74 @@ async def test_the_question_stands_after_what_all_questions_share(method):
 async def test_a_chinese_question_is_to_be_answered_in_chinese(method):
     _, model = await run(method, {"question": "狐狸住在哪里？"}, says("森林"))
     assert model.asked[0].user.endswith("Write in Chinese (中文).")
+    assert model.asked[0].user.count("Write in") == 1
+
+
+GOLD_EXAMPLE = {"question": "Who barks?", "choices": ["cat", "dog"], "answers": ["dog"]}
+
+
+@pytest.mark.parametrize("method", NAMES)
+async def test_a_prompt_has_the_choices_in_words_and_nothing_of_several_agents(method):
+    _, model = await run(method)
+    (asked, *_) = model.asked
+    assert "- moon\n- forest" in asked.user
+    assert "A. moon" not in asked.user
+    assert not any(word in asked.system + asked.user for word in ("agents", "Judge", "facts"))
+
+
+@pytest.mark.parametrize("method", NAMES)
+async def test_choices_that_need_labels_have_them(method):
+    choices = {"A": "cold", "B": "rain", "C": "both A and B"}
+    result, model = await run(method, {**CHOICE, "choices": choices}, says("C"))
+    assert "- C. both A and B" in model.asked[0].user
+    assert (result["choice"], result["answer"]) == ("C", "both A and B")
+
+
+@pytest.mark.parametrize("method", NAMES)
+async def test_only_open_questions_may_be_left_unanswered(method):
+    for question, may in ((CHOICE, False), (BOOLEAN, False), (OPEN, True)):
+        lines = says("true" if question is BOOLEAN else "B")
+        _, model = await run(method, question, lines)
+        assert ("or null" in model.asked[0].user) is may
+
+
+def test_the_drawings_are_the_methods_figures():
+    ways = {
+        "zero-shot": "begin answer report",
+        "few-shot": "begin choose_examples answer report",
+        "chain-of-thought": "begin choose_examples reason report",
+        "self-consistency": "begin choose_examples draw_samples vote report",
+    }
+    for method, way in ways.items():
+        nodes = ["__start__", *way.split(), "__end__"]
+        drawn = {
+            (edge.source, edge.target) for edge in registry.get(method).graph.get_graph().edges
+        }
+        assert drawn == set(pairwise(nodes)), method
+
+
+@pytest.mark.parametrize("method", NAMES)
+async def test_a_threads_second_question_starts_afresh(method):
+    spec, _ = scripted({"answerer": [says("A"), says("B")], "reasoner": [says("A"), says("B")]})
+    graph = registry.get(method).module.build_graph(InMemorySaver())
+    config = {"configurable": {"thread_id": "t"}}
+    settings = {"model": spec, **({"samples": 1} if method == "self-consistency" else {})}
+    first = await graph.ainvoke(CHOICE, config, context=settings)
+    second = await graph.ainvoke({"question": "Where?", "choices": {"B": "here", "C": "there"}},
+                                 config, context=settings)  # fmt: skip
+    assert first["result"]["answer"] == "moon"
+    assert second["result"]["answer"] == "here"
+    assert second["result"]["usage"]["llm_calls"] == 1
+
+
+@pytest.mark.parametrize("method", NAMES)
+async def test_input_that_cannot_be_worked_on_is_refused_before_any_call(method):
+    spec, model = scripted({})
+    with pytest.raises(ValueError, match="choices"):
+        await registry.get(method).graph.ainvoke(
+            {"question": "Q?", "question_type": "choice"}, context={"model": spec}
+        )
+    assert model.asked == []
 
 
 # Zero-shot and chain of thought
@@ -114,6 +203,17 @@ async def test_chain_of_thought_shows_no_examples_unless_asked():
     _, with_two = await run("chain-of-thought", shots=2)
     assert "Reasoning:" not in without.asked[0].user
     assert with_two.asked[0].user.count("Reasoning:") == 2
+
+
+async def test_examples_without_a_reasoning_are_no_examples_of_one(tmp_path):
+    file = examples_file(tmp_path, GOLD_EXAMPLE, {**GOLD_EXAMPLE, "question": "Who meows?",
+                         "answers": ["cat"], "reasoning": "Cats meow."})  # fmt: skip
+    result, model = await run("chain-of-thought", examples=str(file), shots=2)
+    assert "Reasoning: Cats meow.\nAnswer: cat" in model.asked[0].user
+    assert "Who barks?" not in model.asked[0].user
+    assert result["warnings"] == [
+        "only 1 of 2 examples: the file has no more of type 'choice' with a reasoning"
+    ]
 
 
 # Few-shot
@@ -137,12 +237,31 @@ async def test_a_question_is_never_its_own_example():
 
 
 async def test_examples_come_from_a_file_and_show_their_answers(tmp_path):
-    file = tmp_path / "examples.jsonl"
-    row = {"question": "Who barks?", "choices": {"A": "cat", "B": "dog"}, "answers": ["B"]}
-    file.write_text(json.dumps(row), encoding="utf-8")
+    file = examples_file(tmp_path, GOLD_EXAMPLE)
     _, model = await run("few-shot", examples=str(file), shots=1)
     assert "Question: Who barks?" in model.asked[0].user
     assert "Answer: dog" in model.asked[0].user
+
+
+async def test_without_a_fitting_example_the_prompt_is_that_of_zero_shot(tmp_path):
+    file = examples_file(tmp_path, GOLD_EXAMPLE)
+    result, few = await run("few-shot", OPEN, says("x"), examples=str(file))
+    _, zero = await run("zero-shot", OPEN, says("x"))
+    assert few.asked[0].user == zero.asked[0].user
+    assert any("only 0 of 4 examples" in warning for warning in result["warnings"])
+
+
+async def test_no_label_of_the_asked_questions_answer_is_shown():
+    example = next(e for e in load_examples(None) if e.question_type == "boolean")
+    question = {"question": example.question, "question_type": "boolean"}
+    _, model = await run("few-shot", question, says("true"), shots=6)
+    after = model.asked[0].user.split(example.question)[1]
+    assert "Answer: " not in after
+
+
+def test_examples_in_the_home_of_nobody_are_bad_usage():
+    with pytest.raises(QuestionFileError, match="examples=~nobody-of-that-name/x"):
+        load_examples("~nobody-of-that-name/x")
 
 
 @pytest.mark.parametrize("content", [None, "{", '{"question": "Q?"}'])
@@ -212,6 +331,62 @@ async def test_without_a_seed_the_cache_still_keeps_samples_apart(tmp_path):
     first, model = await run("self-consistency", lines=lines, **settings)
     assert len(model.asked) == 3
     assert first["ended"]["votes"] == {"B": 2, "A": 1}
+    again = await registry.get("self-consistency").graph.ainvoke(
+        CHOICE, context={"model": model_of(model), **settings}
+    )
+    assert len(model.asked) == 3
+    assert again["result"]["ended"]["votes"] == {"B": 2, "A": 1}
+    assert again["result"]["usage"]["cached_calls"] == 3
+
+
+def test_the_first_samples_cache_key_is_that_of_a_lone_call():
+    spec, _ = scripted({})
+    name = spec.removeprefix("chat:")
+    request = partial(Request, "reasoner", parse_spec(spec), 0.5, 1024)
+    messages = [HumanMessage("Q?")]
+    alone = ['[["human", "Q?"]]', json.dumps(["chat", name, "", 0.5, 1024, None, {}])]
+    assert list(request(None, {}).cache_key(messages)) == alone
+    keys = [request(None, {}, sample=n).cache_key(messages) for n in range(3)]
+    assert keys[0] == tuple(alone)
+    assert len(set(keys)) == 3
+
+
+async def test_samples_of_a_seed_are_the_lone_calls_of_its_successors(tmp_path):
+    cache = str(tmp_path / "replies.sqlite")
+    _, model = await run("self-consistency", samples=2, seed=7, response_cache=cache)
+    result = await registry.get("chain-of-thought").graph.ainvoke(
+        CHOICE, context={"model": model_of(model), "seed": 8, "response_cache": cache}
+    )
+    assert result["result"]["usage"]["cached_calls"] == 1
+
+
+async def test_every_sample_is_an_entry_of_the_trace():
+    result, _ = await run("self-consistency", lines=[says("A", reason="one"), "no"], samples=3)
+    entries = [entry for entry in result["trace"] if entry["node"] == "reasoner"]
+    assert [entry["sample"] for entry in entries] == [0, 1, 2]
+    assert [entry["answer"] for entry in entries] == ["A", None, None]
+    assert ["fault" in entry for entry in entries] == [False, True, True]
+
+
+async def test_all_samples_null_is_no_answer_one_answer_wins():
+    nothing, _ = await run("self-consistency", OPEN, says(None), samples=3)
+    assert (nothing["status"], nothing["ended"]["votes"]) == ("no_answer", {})
+    one, _ = await run("self-consistency", OPEN, [says(None), says(None), says("x")], samples=3)
+    assert (one["answer"], one["confidence"]) == ("x", pytest.approx(1 / 3, abs=1e-4))
+
+
+async def test_samples_that_cannot_differ_are_warned_of():
+    result, _ = await run("self-consistency", samples=3, temperature=0)
+    assert any("temperature 0" in warning for warning in result["warnings"])
+    for settings in ({"samples": 1, "temperature": 0}, {"samples": 3}):
+        result, _ = await run("self-consistency", **settings)
+        assert result["warnings"] == []
+
+
+@pytest.mark.parametrize("samples", [0, 51])
+def test_samples_are_one_to_fifty(samples):
+    with pytest.raises(ValueError, match="samples"):
+        registry.get("self-consistency").make_context({"samples": samples})
 
 
 def sample(answer, confidence=0.5, fault=None):
@@ -225,6 +400,7 @@ def sample(answer, confidence=0.5, fault=None):
         ([sample("A", 0.5), sample("B", 0.5)], "choice", "A"),
         ([sample("A", None), sample("B", None)], "choice", "A"),
         ([sample("Paris"), sample("London", 0.9), sample("paris ")], "open", "Paris"),
+        ([sample("London", 0.9), sample("Paris."), sample("paris")], "open", "Paris."),
         ([sample(None), sample(None), sample("x")], "open", "x"),
         ([sample("A", 1.0, fault="cut"), sample("B", 0.1)], "choice", "B"),
         ([sample("!"), sample("?"), sample("?")], "open", "?"),
@@ -233,6 +409,49 @@ def sample(answer, confidence=0.5, fault=None):
 def test_ties_go_to_the_surer_then_to_the_first(samples, kind, winner):
     verdict, _ = majority(samples, kind)
     assert verdict["answer"] == winner
+
+
+PERCENTS = st.lists(st.tuples(st.sampled_from("ABC"), st.integers(0, 100)), min_size=1, max_size=7)
+
+
+@given(PERCENTS)
+@example([("A", 70), ("B", 40), ("A", 10), ("B", 40)])  # a tie, though not in binary fractions
+def test_the_winner_is_that_of_a_count_in_whole_percents(drawn):
+    labels = [label for label, _ in drawn]
+    expected = max(
+        dict.fromkeys(labels),
+        key=lambda label: (
+            labels.count(label),
+            sum(percent for other, percent in drawn if other == label),
+            -labels.index(label),
+        ),
+    )
+    verdict, votes = majority([sample(label, percent / 100) for label, percent in drawn], "choice")
+    assert verdict["answer"] == expected
+    assert verdict["confidence"] == pytest.approx(labels.count(expected) / len(labels), abs=1e-4)
+    assert votes == {label: labels.count(label) for label in labels}
+
+
+SAME = [
+    ("Paris", "paris."), ("the forest", "Forest"), ("“Hamlet”", "Hamlet"), ("森林。", "森林"),
+    ("(in) Rome", "in) Rome"), ("¿Qué?", "qué"), ("New_York", "new york"), ("A cat!", "a cat"),
+]  # fmt: skip
+DIFFERENT = [
+    ("-3", "3"), (".5", "5"), ("50%", "50"), ("C#", "C"), ("C++", "C"), ("A", "the"),
+    ("Vitamin A", "Vitamin"), ("1.5", "15"), ("año", "ano"), ("!", "?"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("one", "other"), SAME)
+def test_answers_that_vote_together_are_the_same_to_exact_match(one, other):
+    assert answer_key(one) == answer_key(other)
+    assert same_answer(one, other)
+
+
+@pytest.mark.parametrize(("one", "other"), DIFFERENT)
+def test_answers_that_differ_in_more_than_dress_vote_apart(one, other):
+    assert answer_key(one) != answer_key(other)
+    assert not same_answer(one, other)
 
 
 # On the command line
@@ -246,6 +465,26 @@ def test_ask_without_a_graph_opens_none(capsys, tmp_path):
     )  # fmt: skip
     assert ran.status == 0, ran.err
     assert ran.json["choice"] == "B"
+
+
+def test_ask_shows_the_samples_and_their_votes(capsys):
+    spec, _ = scripted({"reasoner": [says("A"), says("B", reason="dens"), says("B"), "no"]})
+    ran = command_in_process(capsys)(
+        "ask", CHOICE["question"], "--choice", "A=moon", "B=forest", "--model", spec,
+        "--method", "self-consistency", "--set", "samples=4",
+    )  # fmt: skip
+    assert ran.status == 0, ran.err
+    assert ran.err.count("samples at once") == 1
+    assert "Reasoner answers B in sample 2 of 4" in ran.err
+    assert "dens" in ran.err
+    assert "Reasoner failed" in ran.err
+    assert "B 2, A 1, of 4 samples" in ran.out
+    assert "B: forest" in ran.out
+
+
+def test_methods_tell_that_no_graph_is_looked_into():
+    for method in NAMES:
+        assert "Not looked into" in registry.get(method).settings()["graph"]["description"]
 
 
 def test_prompt_versions_tell_changes(monkeypatch):

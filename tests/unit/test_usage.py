@@ -11,7 +11,8 @@ from nodes.usage import Call, live_calls, live_tokens, summarise
 def call(role="judge", step=1, **fields) -> Call:
     return {
         "role": role, "step": step, "model": "m", "input_tokens": 100, "prefix_cached_tokens": 40,
-        "output_tokens": 10, "seconds": 0.5, "cached": False, "repair": False, "truncated": False,
+        "output_tokens": 10, "seconds": 0.5, "asked_seconds": 0.5, "cached": False,
+        "repair": False, "truncated": False,
         **fields,
     }  # fmt: skip
 
@@ -54,6 +55,19 @@ def test_roles_of_one_step_count_once_their_repairs_wait_for_each_other():
     assert summarise([*repaired, call("judge", 4)])["sequential_llm_steps"] == 3
 
 
+def test_samples_of_one_step_count_once_the_longest_of_them_counts():
+    samples = [call("reasoner", 2, sample=number) for number in range(5)]
+    assert summarise(samples)["llm_calls"] == 5
+    assert summarise(samples)["sequential_llm_steps"] == 1
+    repaired = [*samples, *(call("reasoner", 2, sample=n, repair=True) for n in (1, 3))]
+    assert summarise(repaired)["sequential_llm_steps"] == 2
+    assert summarise([*repaired, call("judge", 3)])["sequential_llm_steps"] == 3
+
+
+def test_a_call_without_a_sample_is_the_first_sample():
+    assert summarise([call(), call(sample=0, repair=True)])["sequential_llm_steps"] == 2
+
+
 def test_a_cached_repair_is_not_a_repair_call():
     assert summarise([call(cached=True, repair=True)])["repair_calls"] == 0
 
@@ -63,6 +77,7 @@ CALLS = st.lists(
         call,
         st.sampled_from(["a", "b", "c"]),
         st.integers(0, 4),
+        sample=st.integers(0, 2),
         input_tokens=st.integers(0, 9),
         output_tokens=st.integers(0, 9),
         cached=st.booleans(),

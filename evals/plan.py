@@ -6,6 +6,7 @@ A configuration is written `[LABEL=]METHOD[:NAME=VALUE,…]`, such as `zero-shot
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -62,10 +63,8 @@ def parse_configuration(text: str) -> Configuration:
     Raises:
         PlanError: a setting has no `=`, or its name comes twice.
     """
-    before, colon, settings_text = text.partition(":")
-    label, equals, method = before.partition("=")
-    if not equals:
-        label, method = "", before
+    label, rest = _split_label(text)
+    method, colon, settings_text = rest.partition(":")
     settings: dict[str, Any] = {}
     for part in _split_settings(settings_text) if colon else []:
         name, is_set, value = part.partition("=")
@@ -75,7 +74,24 @@ def parse_configuration(text: str) -> Configuration:
             raise PlanError(f"--method '{text}': {name.strip()} is given twice")
         settings[name.strip()] = value.strip()
     shown = f"[{settings_text.strip()}]" if settings else ""
-    return Configuration(label.strip() or f"{method.strip()}{shown}", method.strip(), settings)
+    return Configuration(label or f"{method.strip()}{shown}", method.strip(), settings)
+
+
+def _split_label(text: str) -> tuple[str, str]:
+    """Return the label ('' without one) and the rest, which begins with a method's name.
+
+    Labels may hold `=` and `:`, as the papers' row names do: `UKG (K=1)=debate-on-graph:fixed_k=1`.
+    """
+    names = "|".join(map(re.escape, registry.names()))
+    labelled = re.match(rf"\s*(?:{names})(?::|\s*$)", text)
+    found = None if labelled else re.search(rf"=\s*(?:{names})(?::|\s*$)", text)
+    if found:
+        return text[: found.start()].strip(), text[found.start() + 1 :].strip()
+    before, _, settings = text.partition(":")
+    label, equals, method = before.partition("=")
+    if not equals or labelled:
+        return "", text.strip()
+    return label.strip(), f"{method.strip()}:{settings}" if settings else method.strip()
 
 
 def _split_settings(text: str) -> list[str]:

@@ -138,7 +138,8 @@ def continued(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
             for part in ("offset", "shuffle"):
                 _same(f"{what}: {part}", known["selection"][part], dataset["selection"][part])
         if not known or dataset["questions"] >= known["questions"]:
-            datasets[dataset["name"]] = dataset
+            linking = dataset["linking"] or (known or {}).get("linking") or {}
+            datasets[dataset["name"]] = {**dataset, "linking": linking}
     cells = {_cell_key(cell): cell for cell in old["cells"]}
     for cell in new["cells"]:
         if known := cells.get(_cell_key(cell)):

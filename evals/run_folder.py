@@ -183,10 +183,17 @@ class RunWriter:
         write_whole(self.folder / MANIFEST, f"{text}\n")
 
     def write_questions(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Write `questions.jsonl`, whole or not at all; earlier questions stay."""
+        """Write `questions.jsonl`, whole or not at all; earlier questions stay.
+
+        What a line says that the new one of its question does not (how it was linked, when this
+        session uses no graph) stays too.
+        """
         path = self.folder / QUESTIONS
         known = [row for _, row in json_rows(path)] if path.exists() else []
-        by_key = {(row["dataset"], row["id"]): row for row in (*known, *rows)}
+        by_key: dict[tuple[str, str], dict[str, Any]] = {}
+        for row in (*known, *rows):
+            key = row["dataset"], row["id"]
+            by_key[key] = {**by_key.get(key, {}), **row}
         write_whole(path, _as_lines(by_key.values()))
 
 

@@ -103,12 +103,12 @@ class Watcher(Observer):
 
 @dataclass(frozen=True)
 class _Asked:
-    """A data set with the questions taken and their topics."""
+    """A data set with the questions taken and their topics (None where no graph is used)."""
 
     name: str
     dataset: Dataset
     questions: list[GoldQuestion]
-    linked: list[Linked]
+    linked: list[Linked] | None
     selection: dict[str, Any]
 
 
@@ -209,7 +209,7 @@ def _prepare(
     for name, (dataset, questions) in loaded.items():
         if store is not None:
             tell(f"linking the topics of {len(questions):,} questions of {name}")
-        linked = [link_question(store, q) if store else Linked((), "none") for q in questions]
+        linked = [link_question(store, q) for q in questions] if store is not None else None
         selection = {"limit": options.limit, "offset": options.offset, "shuffle": options.shuffle}
         asked.append(_Asked(name, dataset, questions, linked, selection))
     manifest = make_manifest(
@@ -220,7 +220,7 @@ def _prepare(
                 a.dataset,
                 len(a.questions),
                 a.selection,
-                coverage(a.linked) if store else {},
+                coverage(a.linked or ()) if a.linked is not None else {},
             )
             for a in asked
         ],
@@ -273,15 +273,11 @@ def _concurrency(models: Sequence[str]) -> int:
 
 
 def _question_rows(asked: _Asked) -> list[dict[str, Any]]:
-    return [
-        {
-            **question.to_json(),
-            "dataset": asked.name,
-            "topics": list(linked.topics),
-            "linking": linked.how,
-        }
-        for question, linked in zip(asked.questions, asked.linked, strict=True)
-    ]
+    """Return the lines of `questions.jsonl`; without a graph they say nothing of topics."""
+    rows = [{**question.to_json(), "dataset": asked.name} for question in asked.questions]
+    for row, linked in zip(rows, asked.linked or (), strict=False):
+        row |= {"topics": list(linked.topics), "linking": linked.how}
+    return rows
 
 
 def _tasks(
@@ -292,8 +288,9 @@ def _tasks(
     tasks = []
     for one in asked:
         own = [cell for cell in cells if cell.dataset == one.name]
-        for question, linked in zip(one.questions, one.linked, strict=True):
-            tasks += [Task(cell, question, linked.topics) for cell in own]
+        topics = [linked.topics for linked in one.linked or ()] or [()] * len(one.questions)
+        for question, found in zip(one.questions, topics, strict=True):
+            tasks += [Task(cell, question, found) for cell in own]
     return [task for task in tasks if task.key not in have]
 
 

@@ -173,6 +173,24 @@ def test_topics_are_linked_once_and_coverage_is_told(tmp_path):
     assert coverage(linked) == {"given": 1, "mention": 1, "question": 1, "none": 1}
 
 
+def test_a_session_without_a_graph_does_not_forget_how_topics_were_linked(tmp_path, questions):
+    graph = tmp_path / "facts.tsv"
+    graph.write_text("3\tis\todd\t0.9\n2\tis\teven\t0.9\n", encoding="utf-8")
+    spec, _ = scripted({"direct_answer": {**answer(), "facts": []}, "answerer": answer()})
+    with_graph = (Configuration("k1", "debate-on-graph", {"debate": "false", "fixed_k": "1"}),)
+    without = (Configuration("zero", "zero-shot"),)
+    rows = {"graph": str(graph), "settings": {}}
+    go(options(tmp_path, questions, spec, rows=with_graph, budgets=Budgets(seconds=0), **rows))
+    before = read_run(tmp_path / "run")
+    assert set(before.linking.values()) == {"question"}
+    ending, _ = go(options(tmp_path, questions, spec, rows=without, **rows), resume=True)
+    after = read_run(tmp_path / "run")
+    assert ending.by == "complete"
+    assert after.linking == before.linking
+    assert after.manifest["datasets"][0]["linking"] == before.manifest["datasets"][0]["linking"]
+    assert after.manifest["graph"] == before.manifest["graph"]
+
+
 # Going on
 
 

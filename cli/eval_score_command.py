@@ -76,6 +76,9 @@ def score(
 
     if verdicts and verdicts.suffix.lower() not in (".jsonl", ".csv"):
         raise CommandError(f"--verdicts {verdicts}: the name must end in .jsonl or .csv", BAD_INPUT)
+    for name, given in (("--predictions", predictions), ("--questions", questions)):
+        if verdicts and verdicts.exists() and Path(given).exists() and verdicts.samefile(given):
+            raise CommandError(f"--verdicts {verdicts}: is the file of {name}", BAD_INPUT)
     names = read_aliases(aliases) if aliases else None
     golds = load_dataset(questions).questions
     report = score_file(golds, predictions, names, only_predicted=only_predicted)

@@ -146,6 +146,14 @@ def plan_cells(
                         configuration.label, method, dataset, context, _told(method, context)
                     )
                 )
+    seen: set[tuple[str, str, str]] = set()
+    for cell in cells:
+        key = cell.label, cell.dataset, cell.context.model
+        if key in seen:
+            raise PlanError(
+                f"'{cell.label}' on {cell.dataset} with {cell.context.model} comes twice"
+            )
+        seen.add(key)
     return cells
 
 

@@ -5,6 +5,7 @@
 - `questions.jsonl`: the questions with gold answers and linked topic entities.
 - `results.jsonl`: `evals.records.ResultLine`s; a line is whole on disk before its question counts
   as done, so that a run that was killed goes on with exactly the rest.
+- `superseded.jsonl`: lines of failed questions that have been asked again since.
 - `replies.sqlite`: the response cache, where one is kept.
 """
 
@@ -24,11 +25,12 @@ from nodes.question_file import GoldQuestion, json_rows, question_of
 if TYPE_CHECKING:
     from filelock import FileLock
 
-MANIFEST, QUESTIONS, RESULTS, CACHE = (
+MANIFEST, QUESTIONS, RESULTS, CACHE, SUPERSEDED = (
     "manifest.json",
     "questions.jsonl",
     "results.jsonl",
     "replies.sqlite",
+    "superseded.jsonl",
 )
 FORMAT = 1
 
@@ -94,23 +96,32 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def read_lines(folder: Path) -> list[ResultLine]:
-    """Return the whole result lines; of equal keys the first stays."""
-    path = folder / RESULTS
+    """Return the whole result lines; of equal keys (a question asked again) the last stays."""
+    return list({key_of(line): line for line in every_line(folder / RESULTS)}.values())
+
+
+def every_line(path: Path) -> list[ResultLine]:
+    """Return the whole lines of a file of results, as they stand there; none without the file.
+
+    Raises:
+        RunFolderError: a line is no result line; the message names it.
+    """
     if not path.exists():
         return []
-    kept: dict[Key, ResultLine] = {}
+    lines: list[ResultLine] = []
     content = path.read_bytes()
     whole = content[: content.rfind(b"\n") + 1]
     for number, raw in enumerate(whole.splitlines(), 1):
         try:
             line: ResultLine = json.loads(raw)
-            kept.setdefault(key_of(line), line)
+            key_of(line)
+            lines.append(line)
         except (ValueError, KeyError, TypeError) as error:
             raise RunFolderError(
                 f"{path}:{number}: is no result line ({type(error).__name__}: {error}); delete "
                 "that line to have its question asked again"
             ) from error
-    return list(kept.values())
+    return lines
 
 
 class RunWriter:
@@ -140,9 +151,20 @@ class RunWriter:
             ) from error
         self._file = (self.folder / RESULTS).open("a+b")
         self._cut_torn_line(self._file)
+        try:
+            self._keep_last_lines()
+        except BaseException:
+            self._close()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
+        try:
+            self._keep_last_lines()
+        finally:
+            self._close()
+
+    def _close(self) -> None:
         if self._file:
             self._file.close()
         if self._lock:
@@ -165,17 +187,18 @@ class RunWriter:
         self._file.flush()
         os.fsync(self._file.fileno())
 
-    def drop(self, keys: Iterable[Key]) -> int:
-        """Take lines out, so that their questions are asked again; returns how many."""
-        dropped = set(keys)
-        lines = read_lines(self.folder)
-        kept = [line for line in lines if key_of(line) not in dropped]
-        if len(kept) < len(lines):
-            assert self._file is not None, "the writer is not entered"
-            self._file.close()
-            write_whole(self.folder / RESULTS, _as_lines(kept))
-            self._file = (self.folder / RESULTS).open("ab")
-        return len(lines) - len(kept)
+    def _keep_last_lines(self) -> None:
+        """Move lines whose questions have a later one to a file of their own."""
+        lines = every_line(self.folder / RESULTS)
+        last = {key_of(line): line for line in lines}
+        if len(last) == len(lines) or self._file is None:
+            return
+        earlier = [line for line in lines if last[key_of(line)] is not line]
+        known = every_line(self.folder / SUPERSEDED)
+        write_whole(self.folder / SUPERSEDED, _as_lines([*known, *earlier]))
+        self._file.close()
+        write_whole(self.folder / RESULTS, _as_lines(last.values()))
+        self._file = (self.folder / RESULTS).open("ab")
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Write `manifest.json`, whole or not at all."""

@@ -117,11 +117,10 @@ class Runner:
         self._ending: Ending | None = None
         self._started = time.monotonic()
 
-    def count(self, line: ResultLine, cells: Sequence[PlannedCell]) -> None:
-        """Count what a line of an earlier session has cost."""
-        cell = next((c for c in cells if _is_of(line, c)), None)
-        dollars = self._dollars(cell, line) if cell else None
-        self.spent.add(line["calls"], dollars)
+    def count(self, line: ResultLine, role_models: Mapping[str, str]) -> None:
+        """Count what a line of an earlier session has cost, with its cell's models by role."""
+        spec_of = {c["role"]: role_models.get(c["role"], line["model"]) for c in line["calls"]}
+        self.spent.add(line["calls"], cost_of(line["calls"], spec_of, self.prices))
 
     async def run(self, tasks: Sequence[Task]) -> Ending:
         """Work the tasks off and return how that ended.
@@ -147,9 +146,10 @@ class Runner:
             self.observer.finished(line, self.spent)
 
     def _next(self) -> Task | None:
-        if self._ending is None and (reached := self._budget_reached()):
-            self._ending = Ending("budget", reached)
         if self._ending or not self._waiting:
+            return None
+        if reached := self._budget_reached():
+            self._ending = Ending("budget", reached)
             return None
         return self._waiting.popleft()
 
@@ -159,6 +159,8 @@ class Runner:
             return f"the budget of {budgets.calls:,} model calls is reached"
         if budgets.tokens is not None and spent.tokens >= budgets.tokens:
             return f"the budget of {budgets.tokens:,} tokens is reached"
+        if budgets.dollars is not None and spent.dollars is None:
+            return "what the run has cost in dollars is not known (--prices gives prices)"
         if budgets.dollars is not None and (spent.dollars or 0) >= budgets.dollars:
             return f"the budget of ${budgets.dollars:g} is reached"
         elapsed = time.monotonic() - self._started
@@ -236,8 +238,3 @@ class Runner:
         settings = cell.context
         spec_of = {call["role"]: settings.model_of(call["role"]) for call in line["calls"]}
         return cost_of(line["calls"], spec_of, self.prices)
-
-
-def _is_of(line: ResultLine, cell: PlannedCell) -> bool:
-    own = cell.label, cell.dataset, cell.context.model
-    return (line["label"], line["dataset"], line["model"]) == own

@@ -6,7 +6,7 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,10 @@ from evals.run_folder import (
     CACHE,
     MANIFEST,
     RESULTS,
+    SUPERSEDED,
     RunFolderError,
     RunWriter,
+    every_line,
     read_lines,
     read_manifest,
 )
@@ -137,12 +139,10 @@ async def run_session(
         writer.write_manifest(manifest)
         for one in asked:
             writer.write_questions(_question_rows(one))
-        if retry_failed:
-            failed = [
-                key_of(line) for line in read_lines(options.out) if line["outcome"] == "failed"
-            ]
-            watcher.said(f"{writer.drop(failed)} failed questions are asked again")
+        paid = [*every_line(options.out / SUPERSEDED), *read_lines(options.out)]
         done = read_lines(options.out)
+        if retry_failed:  # a failed line stays until there is another
+            done = [line for line in done if line["outcome"] != "failed"]
         tasks = _tasks(cells, asked, done)
         watcher.planned(tasks, done)
         async with _graphs(options, cells) as graphs:
@@ -155,8 +155,9 @@ async def run_session(
                 thread_prefix=manifest["run_id"],
                 graphs=graphs,
             )
-            for line in done:
-                runner.count(line, cells)
+            role_models = _role_models(manifest)
+            for line in paid:
+                runner.count(line, role_models.get(key_of(line)[:3], {}))
             return await runner.run(tasks)
 
 
@@ -164,9 +165,14 @@ def _complete(options: RunOptions, *, resume: bool) -> RunOptions:
     """Fill in what was not said: from the manifest of a resumed run, else the defaults."""
     if not options.configurations and resume:
         kept = RunOptions.from_json(options.out, read_manifest(options.out)["request"])
-        kept = replace(kept, concurrency=options.concurrency or kept.concurrency)
         said = {k: v for k, v in asdict(options.budgets).items() if v is not None}
-        return replace(kept, budgets=replace(kept.budgets, **said))
+        plain = RunOptions(out=options.out)
+        given = {
+            field.name: value
+            for field in fields(options)
+            if (value := getattr(options, field.name)) != getattr(plain, field.name)
+        }
+        return replace(kept, **{**given, "budgets": replace(kept.budgets, **said)})
     if not options.configurations:
         raise PlanError("there is nothing to run: give --method or --preset")
     if not options.datasets:
@@ -234,6 +240,13 @@ def _prepare(
     )
     manifest["request"] = options.to_json()
     return cells, asked, continued(known, manifest) if known else manifest
+
+
+def _role_models(manifest: Mapping[str, Any]) -> dict[tuple[str, ...], dict[str, str]]:
+    return {
+        (cell["label"], cell["dataset"], cell["model"]): cell["context"].get("role_models") or {}
+        for cell in manifest["cells"]
+    }
 
 
 def _load(options: RunOptions) -> dict[str, tuple[Dataset, list[GoldQuestion]]]:

@@ -20,6 +20,10 @@ class ModelError(Exception):
         self.calls = calls or []
 
 
+class RequestRefusedError(ModelError):
+    """A server does not take this one request (too long, filtered, malformed); others it may."""
+
+
 class ModelSpecError(ModelError, ValueError):
     """A model specification cannot be read."""
 

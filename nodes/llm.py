@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import importlib
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -74,10 +76,10 @@ async def ask(
         UnusableAnswerError: the reply is not of the form, also after the repair.
         ModelError: the model cannot be had or does not answer.
     """
-    from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+    from langchain_core.messages import HumanMessage, SystemMessage
 
     temperature, max_tokens, seed = settings.sampling_of(role)
-    seed = None if seed is None else seed + sample
+    seed = _seed_of(seed, sample)
     spec = parse_spec(settings.model_of(role))
     schema = json_schema_of(kind)
     request = Request(role, spec, temperature, max_tokens, seed, schema, sample)
@@ -86,9 +88,37 @@ async def ask(
         HumanMessage(sendable(prompt.user)),
     ]
     key = request.cache_key(messages)
-    kept = await _kept(request, key, kind, settings.response_cache, step)
-    if kept is not None:
-        return kept
+    if settings.response_cache is None:
+        return await _asked(request, messages, key, kind, settings, step, notify)
+    async with _flight(settings.response_cache, key):
+        kept = await _kept(request, key, kind, settings.response_cache, step)
+        if kept is not None:
+            return kept
+        return await _asked(request, messages, key, kind, settings, step, notify)
+
+
+_flights: weakref.WeakValueDictionary[Any, asyncio.Lock] = weakref.WeakValueDictionary()
+
+
+def _flight(cache: str, key: tuple[str, str]) -> asyncio.Lock:
+    """Return the lock of a question: who asks the same meanwhile waits for the kept reply."""
+    place = asyncio.get_running_loop(), cache, key
+    return _flights.setdefault(place, asyncio.Lock())
+
+
+async def _asked(
+    request: Request,
+    messages: list[BaseMessage],
+    key: tuple[str, str],
+    kind: type[R],
+    settings: MethodContext,
+    step: int,
+    notify: Callable[[str], None],
+) -> Answer[R]:
+    """Ask the server, and once more when the reply cannot be read."""
+    from langchain_core.messages import AIMessage, HumanMessage
+
+    role = request.role
     calls: list[Call] = []
     text, fault = "", ""
     for repair in (False, True):
@@ -115,6 +145,14 @@ async def ask(
         await _keep(said, key, settings.response_cache, calls)
         return Answer(value, calls)
     raise UnusableAnswerError(f"the {role}'s reply cannot be read: {fault}", text, calls)
+
+
+def _seed_of(seed: int | None, sample: int) -> int | None:
+    """Return a sample's seed: runs with neighbouring seeds share no sample."""
+    if seed is None or sample == 0:
+        return seed
+    digest = hashlib.blake2b(f"{seed}/{sample}".encode(), digest_size=4).digest()
+    return int.from_bytes(digest, "big") >> 1
 
 
 def json_schema_of(kind: type[Reply]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from langchain_core.outputs import Generation
 from sqlalchemy import URL, NullPool, create_engine, select
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from nodes.errors import ModelError
@@ -71,6 +72,8 @@ def _lookup(path: str, key: Key) -> list[Generation] | None:
 def _update(path: str, key: Key, value: list[Generation]) -> None:
     try:
         _cache(path).update(*key, value)
+    except IntegrityError:
+        return  # somebody else has just kept a reply to the same question
     except Exception as error:
         raise _unusable(path, error) from error
 

@@ -12,11 +12,13 @@ from typing import Any, TypeVar
 
 import tenacity
 
-from nodes.errors import ModelError
+from nodes.errors import ModelError, RequestRefusedError
 
 T = TypeVar("T")
 
 BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+REFUSED = frozenset({400, 413, 422})
+"""What concerns one request and not the model."""
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
 
 _sleep = asyncio.sleep
@@ -52,6 +54,7 @@ async def with_retries(
         notify: told of every wait.
 
     Raises:
+        RequestRefusedError: the server does not take this request (400, 413, 422).
         ModelError: the fault is not a passing one, or it stayed.
     """
 
@@ -76,7 +79,8 @@ async def with_retries(
         raise
     except Exception as error:
         tried = f" after {attempts} attempts" if attempts > 1 and _passing(error) else ""
-        raise ModelError(f"{what}: {_reason(error)}{tried}{_mend(error)}") from error
+        kind = RequestRefusedError if _status(error) in REFUSED else ModelError
+        raise kind(f"{what}: {_reason(error)}{tried}{_mend(error)}") from error
     raise AssertionError("unreachable")
 
 

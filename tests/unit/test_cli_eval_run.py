@@ -131,6 +131,7 @@ def test_rows_without_a_method_yet_are_left_out_and_named(
         (("--method", "zero-shots"), "no method 'zero-shots'"),
         (("--method", "zero-shot:temperature=hot"), "temperature=hot"),
         (("--method", "zero-shot", "zero-shot"), "two configurations are called 'zero-shot'"),
+        (("--method", "zero-shot", "--model", "local", "local"), "comes twice"),
         (("--preset", "table-9"), "no preset 'table-9'"),
         ((), "give --method or --preset"),
         (("--method", "zero-shot", "--retry-failed"), "--retry-failed goes with --resume"),

@@ -14,7 +14,7 @@ from evals.prices import Price, cost_of, price_of, read_prices
 from evals.run_folder import RunFolderError, RunWriter, read_lines, read_run
 from evals.runner import Budgets
 from evals.session import RunOptions, Watcher, run_session
-from nodes.errors import ModelError
+from nodes.errors import ModelError, RequestRefusedError
 from nodes.question_file import QuestionFileError
 from tests.scripted_model import scripted
 
@@ -29,6 +29,7 @@ QUESTIONS = [
 ]
 NO_GRAPH = {"use_graph": "false", "debate": "false"}
 """One call of the role `direct_answer`."""
+REFUSAL = "I would rather not say anything about that."
 
 
 class Heard(Watcher):
@@ -389,6 +390,90 @@ def test_a_question_whose_model_always_fails_is_failed_and_asked_again_on_reques
     _, heard = go(options(tmp_path, questions, spec, cache=False), **how)
     assert [(line["question_id"], line["outcome"]) for line in heard.lines] == [("q2", "right")]
     assert len(lines_of(tmp_path)) == 6
+
+
+def test_a_request_that_is_refused_is_no_sign_that_the_model_is_gone(tmp_path, questions):
+    def line(asked):
+        if "Is 1" in asked.user:
+            raise RequestRefusedError("HTTP 400: filtered")
+        return answer()
+
+    spec, _ = scripted({"direct_answer": line})
+    rows = tuple(
+        Configuration(f"c{n}", "debate-on-graph", {**NO_GRAPH, "alpha": str(n)}) for n in range(5)
+    )
+    ending, heard = go(options(tmp_path, questions, spec, rows=rows, cache=False))
+    assert ending.by == "complete"
+    failed = [line for line in heard.lines if line["outcome"] == "failed"]
+    assert {line["question_id"] for line in failed} == {"q1"}
+    assert len(failed) == 5
+
+
+def test_retrying_other_configurations_loses_no_failed_line(tmp_path, questions):
+    spec, _ = scripted({"direct_answer": REFUSAL, "answerer": answer()})
+    go(options(tmp_path, questions, spec, limit=2))
+    other = (Configuration("zero", "zero-shot"),)
+    how = {"resume": True, "retry_failed": True}
+    go(options(tmp_path, questions, spec, rows=other, limit=2), **how)
+    outcomes = [(line["label"], line["outcome"]) for line in lines_of(tmp_path)]
+    assert outcomes.count(("one call", "failed")) == 2
+    go(options(tmp_path, questions, spec, limit=2, budgets=Budgets(seconds=0)), **how)
+    assert len(lines_of(tmp_path)) == 4
+
+
+def test_lines_of_questions_asked_again_are_kept_apart_and_still_paid_for(tmp_path, questions):
+    replies = [REFUSAL, REFUSAL, answer()]
+    spec, model = scripted({"direct_answer": replies})
+    go(options(tmp_path, questions, spec, limit=1, cache=False))
+    how = {"resume": True, "retry_failed": True}
+    once = options(tmp_path, questions, spec, limit=1, cache=False, budgets=Budgets(calls=3))
+    _, heard = go(once, **how)
+    assert heard.spent.calls == 3  # the two unreadable ones and the third
+    assert [line["outcome"] for line in lines_of(tmp_path)] == ["right"]
+    raw = (tmp_path / "run" / "results.jsonl").read_text().splitlines()
+    assert len(raw) == 1
+    superseded = (tmp_path / "run" / "superseded.jsonl").read_text().splitlines()
+    assert [json.loads(line)["outcome"] for line in superseded] == ["failed"]
+    more = options(tmp_path, questions, spec, limit=2, cache=False, budgets=Budgets(calls=3))
+    ending, _ = go(more, resume=True)
+    assert ending.by == "budget"
+    assert len(model.asked) == 3
+
+
+def test_money_spent_by_other_configurations_counts(tmp_path, questions):
+    spec, _ = scripted({"direct_answer": answer(), "answerer": answer()})
+    prices = {spec: Price(input=0.5, output=3)}  # $0.00008 a call
+    go(options(tmp_path, questions, spec, prices=prices, limit=3))
+    other = options(tmp_path, questions, spec, rows=(Configuration("zero", "zero-shot"),),
+                    prices=prices, limit=3, budgets=Budgets(dollars=0.0003))  # fmt: skip
+    ending, heard = go(other, resume=True)
+    assert (ending.by, len(heard.lines)) == ("budget", 1)
+
+
+def test_a_finished_run_is_complete_though_its_budget_is_used_up(tmp_path, questions):
+    spec, _ = says_true()
+    ending, _ = go(options(tmp_path, questions, spec, limit=2, budgets=Budgets(calls=2)))
+    assert ending.by == "complete"
+
+
+def test_equal_prompts_at_once_are_asked_once(tmp_path, questions):
+    spec, model = says_true(seconds=0.02)
+    rows = tuple(
+        Configuration(f"c{n}", "debate-on-graph", {**NO_GRAPH, "alpha": str(n)}) for n in range(4)
+    )
+    ending, heard = go(options(tmp_path, questions, spec, rows=rows, concurrency=8))
+    assert ending.by == "complete"
+    assert len(model.asked) == 6
+    assert heard.texts == []
+
+
+def test_a_plain_resume_takes_new_options(tmp_path, questions):
+    spec, _ = says_true()
+    go(options(tmp_path, questions, spec, limit=2))
+    _, heard = go(RunOptions(out=tmp_path / "run", limit=4), resume=True)
+    assert ids(heard.lines) == ["q2", "q3"]
+    with pytest.raises(RunFolderError, match=r"cannot resume.*seed"):
+        go(RunOptions(out=tmp_path / "run", seed=9), resume=True)
 
 
 def test_an_unexpected_error_fails_one_question_with_its_message(tmp_path, questions, monkeypatch):

@@ -21,11 +21,11 @@ from cli.options import (
 )
 
 if TYPE_CHECKING:
+    from evals.options import RunOptions
     from evals.plan import Configuration
     from evals.runner import Ending
-    from evals.session import RunOptions
 
-STATUS = {"complete": ANSWERED, "budget": NO_ANSWER, "model": FAILED}
+STATUS = {"complete": ANSWERED, "budget": NO_ANSWER, "model": FAILED, "graph": FAILED}
 """Exit status by how a run ended; after a budget it is whole but not all was asked."""
 
 
@@ -131,9 +131,9 @@ def run(
     if retry_failed and not resume:
         raise ValueError("--retry-failed goes with --resume")
     from cli.running import split_pairs
+    from evals.options import RunOptions
     from evals.prices import read_prices
     from evals.runner import Budgets
-    from evals.session import RunOptions
 
     rows, sets = _rows(method or [], preset, dataset or [])
     options = RunOptions(

@@ -68,8 +68,15 @@ def describe_cell(cell: PlannedCell) -> dict[str, Any]:
         **cell.to_json(),
         "context": {name: value for name, value in settings.items() if name not in _RUNTIME_ONLY},
         "prompts": cell.method.prompts,
+        "files": _files_of(settings),
         "uses_graph": cell.uses_graph,
     }
+
+
+def _files_of(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return the hashes of files that settings name."""
+    path = settings.get("examples")
+    return {"examples": sha256_of(Path(path).expanduser())} if path else {}
 
 
 def describe_dataset(
@@ -162,6 +169,7 @@ def _same_cell(known: Mapping[str, Any], cell: Mapping[str, Any]) -> None:
     _same(f"{what}: method", known["method"], cell["method"])
     for name in sorted({*known["context"], *cell["context"]}):
         _same(f"{what}: {name}", known["context"].get(name), cell["context"].get(name))
+    _same(f"{what}: the file of examples", known.get("files") or {}, cell["files"])
     for module in sorted({*known["prompts"], *cell["prompts"]}):
         before, now = (prompts.get(module) for prompts in (known["prompts"], cell["prompts"]))
         if before != now:

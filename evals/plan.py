@@ -129,6 +129,7 @@ def plan_cells(
     for spec in models:
         parse_spec(spec)
     methods = [registry.get(configuration.method) for configuration in configurations]
+    _check_owned(configurations)
     for name in shared:
         if not any(name in method.context.model_fields for method in methods):
             raise PlanError(f"--set {name}: none of these methods has such a setting")
@@ -155,6 +156,20 @@ def plan_cells(
             )
         seen.add(key)
     return cells
+
+
+OWNED = {"graph": "--graph", "response_cache": "--no-cache"}
+"""Settings of a whole run, which no configuration may have for itself."""
+
+
+def _check_owned(configurations: Iterable[Configuration]) -> None:
+    for configuration in configurations:
+        for name, option in OWNED.items():
+            if name in configuration.settings:
+                raise PlanError(
+                    f"'{configuration.label}': {name} holds for the whole run; give {option}, and "
+                    "run other graphs into other folders"
+                )
 
 
 def _check_labels(configurations: Iterable[Configuration]) -> None:

@@ -69,9 +69,9 @@ class Spent:
 
 @dataclass(frozen=True)
 class Ending:
-    """How a run ended: `complete`, or by a budget or a model's absence, which `text` tells."""
+    """How a run ended: `complete`, or by a budget, a model or a graph that is gone (`text`)."""
 
-    by: Literal["complete", "budget", "model"]
+    by: Literal["complete", "budget", "model", "graph"]
     text: str = ""
 
 
@@ -97,6 +97,7 @@ class Runner:
         prices: by model specification.
         thread_prefix: makes the threads of this run unique.
         prompts: prompt versions by method, for traces.
+        graph_fault: tells why the store is no longer what it was at the start; '' while it is.
         graphs: compiled graphs by method in place of the methods' own (with a checkpointer).
         spent: what earlier sessions of the run have cost; grows.
     """
@@ -108,6 +109,7 @@ class Runner:
     prices: Mapping[str, Price] = field(default_factory=dict)
     thread_prefix: str = "eval"
     graphs: Mapping[str, Any] = field(default_factory=dict)
+    graph_fault: Callable[[], str] = lambda: ""
     spent: Spent = field(default_factory=Spent)
 
     def __post_init__(self) -> None:
@@ -137,6 +139,9 @@ class Runner:
     async def _work(self) -> None:
         while (task := self._next()) is not None:
             line = await self._answered(task)
+            if task.cell.uses_graph and (fault := self.graph_fault()):
+                self._ending = self._ending or Ending("graph", fault)
+                continue
             self.spent.add(line["calls"], self._dollars(task.cell, line))
             if not self._model_absent(line):
                 self._faults = 0

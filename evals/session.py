@@ -6,13 +6,14 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from evals.datasets.registry import Dataset, load_dataset, select
 from evals.manifest import continued, describe_dataset, describe_graph, make_manifest
-from evals.plan import Configuration, PlanError, PlannedCell, plan_cells
+from evals.options import RunOptions, requests_of
+from evals.plan import OWNED, PlanError, PlannedCell, plan_cells
 from evals.prices import LISTED, Prices, price_of
 from evals.records import ResultLine, key_of
 from evals.run_folder import (
@@ -26,74 +27,13 @@ from evals.run_folder import (
     read_lines,
     read_manifest,
 )
-from evals.runner import Budgets, Ending, Observer, Runner, Task
+from evals.runner import Ending, Observer, Runner, Task
 from evals.topics import Linked, coverage, link_question
 from graph_store import shared_store
-from nodes.context import default_graph, default_model
 from nodes.model_spec import parse_spec
 from nodes.question_file import GoldQuestion
 
 CHECKPOINTS = "checkpoints.sqlite"
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """What a user asks for; everything that a resumed run needs again is kept in the manifest.
-
-    Attributes:
-        out: the run's folder.
-        configurations: methods with settings.
-        datasets: names or files of data sets.
-        graph: store location; None for the default.
-        models: model specifications; empty for the default.
-        settings: for all methods that have them.
-        limit: questions taken of each set; None for all.
-        offset: questions left out at the start.
-        shuffle: seed of a random order before offset and limit; None for the set's own order.
-        seed: sampling seed.
-        concurrency: questions in work at once; None: 1 for the embedded model, else 4.
-        budgets: bounds of the whole run.
-        prices: by model specification, beside those known.
-        cache: keep replies in the folder and never ask for one twice.
-        checkpoints: keep every question's final LangGraph state in the folder.
-        preset: the preset that the configurations are of.
-    """
-
-    out: Path
-    configurations: tuple[Configuration, ...] = ()
-    datasets: tuple[str, ...] = ()
-    graph: str | None = None
-    models: tuple[str, ...] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    limit: int | None = None
-    offset: int = 0
-    shuffle: int | None = None
-    seed: int | None = 0
-    concurrency: int | None = None
-    budgets: Budgets = field(default_factory=Budgets)
-    prices: Prices = field(default_factory=dict)
-    cache: bool = True
-    checkpoints: bool = False
-    preset: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return what `from_json` makes the same options of, but for the folder."""
-        kept = {
-            name: value for name, value in asdict(self).items() if name not in ("out", "prices")
-        }
-        return {**kept, "prices": {spec: price.model_dump() for spec, price in self.prices.items()}}
-
-    @classmethod
-    def from_json(cls, out: Path, kept: Mapping[str, Any]) -> RunOptions:
-        """Return the options that a manifest has kept."""
-        from evals.prices import Price
-
-        values = dict(kept)
-        values["configurations"] = tuple(Configuration(**row) for row in kept["configurations"])
-        values["budgets"] = Budgets(**kept["budgets"])
-        values["prices"] = {s: Price.model_validate(price) for s, price in kept["prices"].items()}
-        values["datasets"], values["models"] = tuple(kept["datasets"]), tuple(kept["models"])
-        return cls(out=out, **values)
 
 
 class Watcher(Observer):
@@ -130,20 +70,29 @@ async def run_session(
         RunFolderError: the folder holds a run already (without `resume`), or a different one.
         ValueError: a method, setting, data set, file or model cannot be used; the message names it.
     """
-    options = _complete(options, resume=resume)
+    requests = requests_of(options, resume=resume)
     known = _known_run(options.out, resume=resume)
-    cells, asked, manifest = await asyncio.to_thread(_prepare, options, known, watcher.said)
+    parts: list[tuple[list[PlannedCell], list[_Asked]]] = []
+    manifest = known
+    for request in requests:
+        prepared = await asyncio.to_thread(_prepare, request, manifest, watcher.said)
+        parts.append(prepared[:2])
+        manifest = prepared[2]
+    assert manifest is not None, "there is at least one request"
+    options = requests[-1]
     with RunWriter(options.out) as writer:
         if _known_run(options.out, resume=resume) != known:
             raise RunFolderError(f"{options.out}: another evaluation has just begun there")
         writer.write_manifest(manifest)
-        for one in asked:
+        for one in (one for _, asked in parts for one in asked):
             writer.write_questions(_question_rows(one))
         paid = [*every_line(options.out / SUPERSEDED), *read_lines(options.out)]
         done = read_lines(options.out)
         if retry_failed:  # a failed line stays until there is another
             done = [line for line in done if line["outcome"] != "failed"]
-        tasks = _tasks(cells, asked, done)
+        every = (task for cells, asked in parts for task in _tasks(cells, asked, done))
+        tasks = list({task.key: task for task in every}.values())
+        cells = [cell for cells, _ in parts for cell in cells]
         watcher.planned(tasks, done)
         async with _graphs(options, cells) as graphs:
             runner = Runner(
@@ -153,32 +102,13 @@ async def run_session(
                 budgets=options.budgets,
                 prices=_prices(options),
                 thread_prefix=manifest["run_id"],
+                graph_fault=_graph_watch(manifest["graph"]),
                 graphs=graphs,
             )
             role_models = _role_models(manifest)
             for line in paid:
                 runner.count(line, role_models.get(key_of(line)[:3], {}))
             return await runner.run(tasks)
-
-
-def _complete(options: RunOptions, *, resume: bool) -> RunOptions:
-    """Fill in what was not said: from the manifest of a resumed run, else the defaults."""
-    if not options.configurations and resume:
-        kept = RunOptions.from_json(options.out, read_manifest(options.out)["request"])
-        said = {k: v for k, v in asdict(options.budgets).items() if v is not None}
-        plain = RunOptions(out=options.out)
-        given = {
-            field.name: value
-            for field in fields(options)
-            if (value := getattr(options, field.name)) != getattr(plain, field.name)
-        }
-        return replace(kept, **{**given, "budgets": replace(kept.budgets, **said)})
-    if not options.configurations:
-        raise PlanError("there is nothing to run: give --method or --preset")
-    if not options.datasets:
-        raise PlanError("there is nothing to ask: give --dataset")
-    models = options.models or (default_model(),)
-    return replace(options, models=models, graph=options.graph or default_graph())
 
 
 def _known_run(out: Path, *, resume: bool) -> dict[str, Any] | None:
@@ -197,6 +127,9 @@ def _prepare(
     options: RunOptions, known: dict[str, Any] | None, tell: Callable[[str], None]
 ) -> tuple[list[PlannedCell], list[_Asked], dict[str, Any]]:
     """Validate everything that can be wrong before any model is asked."""
+    for name, option in {**OWNED, "model": "--model", "seed": "--seed"}.items():
+        if name in options.settings:
+            raise PlanError(f"--set {name}: use {option} instead")
     loaded = _load(options)
     shared = {**options.settings, "graph": options.graph}
     if options.cache:
@@ -238,8 +171,31 @@ def _prepare(
         preset=options.preset,
         run_id=uuid.uuid4().hex[:12],
     )
-    manifest["request"] = options.to_json()
+    before = known["requests"] if known else []
+    request = options.to_json()
+    manifest["requests"] = [*before, *([] if request in before else [request])]
     return cells, asked, continued(known, manifest) if known else manifest
+
+
+def _graph_watch(graph: Mapping[str, Any] | None) -> Callable[[], str]:
+    """Return what tells whether the store's file is still the one that the run began with."""
+    path = Path(graph["location"]) if graph else None
+    first = _identity(path)
+
+    def fault() -> str:
+        if first == _identity(path):
+            return ""
+        return f"the graph {path} was replaced or removed; the questions in work are left open"
+
+    return fault
+
+
+def _identity(path: Path | None) -> tuple[int, int, int] | None:
+    try:
+        status = path.stat() if path else None
+    except OSError:
+        return None
+    return (status.st_ino, status.st_mtime_ns, status.st_size) if status else None
 
 
 def _role_models(manifest: Mapping[str, Any]) -> dict[tuple[str, ...], dict[str, str]]:

@@ -132,6 +132,8 @@ def test_rows_without_a_method_yet_are_left_out_and_named(
         (("--method", "zero-shot:temperature=hot"), "temperature=hot"),
         (("--method", "zero-shot", "zero-shot"), "two configurations are called 'zero-shot'"),
         (("--method", "zero-shot", "--model", "local", "local"), "comes twice"),
+        (("--method", "zero-shot:graph=sample"), "give --graph"),
+        (("--method", "zero-shot", "--set", "graph=sample"), "--set graph: use --graph"),
         (("--preset", "table-9"), "no preset 'table-9'"),
         ((), "give --method or --preset"),
         (("--method", "zero-shot", "--retry-failed"), "--retry-failed goes with --resume"),

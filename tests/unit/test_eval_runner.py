@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from evals.options import RunOptions
 from evals.plan import Configuration, PlanError, parse_configuration, plan_cells
 from evals.prices import Price, cost_of, price_of, read_prices
 from evals.run_folder import RunFolderError, RunWriter, read_lines, read_run
 from evals.runner import Budgets
-from evals.session import RunOptions, Watcher, run_session
+from evals.session import Watcher, run_session
 from nodes.errors import ModelError, RequestRefusedError
 from nodes.question_file import QuestionFileError
 from tests.scripted_model import scripted
@@ -467,6 +468,20 @@ def test_equal_prompts_at_once_are_asked_once(tmp_path, questions):
     assert heard.texts == []
 
 
+def test_a_plain_resume_does_the_rest_of_all_that_was_asked_for(tmp_path, questions):
+    spec, _ = scripted({"direct_answer": answer(), "answerer": answer()})
+    go(options(tmp_path, questions, spec, limit=4, budgets=Budgets(calls=1)))
+    other = (Configuration("zero", "zero-shot"),)
+    go(
+        options(tmp_path, questions, spec, rows=other, limit=2, budgets=Budgets(calls=2)),
+        resume=True,
+    )
+    ending, _ = go(RunOptions(out=tmp_path / "run", budgets=Budgets(calls=99)), resume=True)
+    labels = [line["label"] for line in lines_of(tmp_path)]
+    assert ending.by == "complete"
+    assert (labels.count("one call"), labels.count("zero")) == (4, 2)
+
+
 def test_a_plain_resume_takes_new_options(tmp_path, questions):
     spec, _ = says_true()
     go(options(tmp_path, questions, spec, limit=2))
@@ -474,6 +489,36 @@ def test_a_plain_resume_takes_new_options(tmp_path, questions):
     assert ids(heard.lines) == ["q2", "q3"]
     with pytest.raises(RunFolderError, match=r"cannot resume.*seed"):
         go(RunOptions(out=tmp_path / "run", seed=9), resume=True)
+
+
+def test_a_graph_that_is_replaced_ends_the_run_and_leaves_the_rest_open(tmp_path, questions):
+    graph = tmp_path / "facts.tsv"
+    graph.write_text("3\tis\todd\t0.9\n", encoding="utf-8")
+
+    def line(asked):
+        if "Is 2" in asked.user:
+            graph.write_text("3\tis\teven\t0.9\n2\tis\todd\t0.9\n", encoding="utf-8")
+        return {**answer(), "facts": []}
+
+    spec, _ = scripted({"direct_answer": line})
+    rows = (Configuration("k1", "debate-on-graph", {"debate": "false", "fixed_k": "1"}),)
+    ending, heard = go(options(tmp_path, questions, spec, rows=rows, graph=str(graph)))
+    assert ending.by == "graph"
+    assert ids(heard.lines) == ["q0", "q1"]
+    with pytest.raises(RunFolderError, match="cannot resume: the graph"):
+        go(options(tmp_path, questions, spec, rows=rows, graph=str(graph)), resume=True)
+
+
+def test_a_changed_file_of_examples_is_not_mixed(tmp_path, questions):
+    file = tmp_path / "examples.jsonl"
+    row = {"question": "Is 8 even?", "question_type": "boolean", "answers": ["true"]}
+    file.write_text(json.dumps(row), encoding="utf-8")
+    spec, _ = scripted({"answerer": answer()})
+    rows = (Configuration("few", "few-shot", {"examples": str(file), "shots": "1"}),)
+    go(options(tmp_path, questions, spec, rows=rows, limit=1))
+    file.write_text(json.dumps({**row, "question": "Is 7 odd?"}), encoding="utf-8")
+    with pytest.raises(RunFolderError, match="cannot resume: 'few': the file of examples"):
+        go(options(tmp_path, questions, spec, rows=rows, limit=2), resume=True)
 
 
 def test_an_unexpected_error_fails_one_question_with_its_message(tmp_path, questions, monkeypatch):

@@ -175,7 +175,7 @@ def _csv(rows: Sequence[dict[str, Any]]) -> str:
 
     plain = ("id", "outcome", "by_alias", "confidence", "question", "choice")
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
+    writer = csv.writer(out)  # CRLF, so that a carriage return in a text is quoted
     writer.writerow([*plain, "answers", "gold", *METRICS, "why"])
     for row in rows:
         lists = [" | ".join(row["answers"]), " | ".join(row["gold"])]

@@ -164,7 +164,7 @@ def question_of(row: dict[str, Any], place: str, *, fallback_id: str) -> GoldQue
         question_type=kind,
         choices=choices,
         topic_entities=_texts(row.get("topic_entities"), "topic_entities", place),
-        aliases=_aliases(row.get("aliases"), answers, place),
+        aliases=_aliases(row.get("aliases"), answers, choices, place),
         type=None if row.get("type") is None else str(row["type"]),
         reasoning=str(row.get("reasoning") or ""),
     )
@@ -211,7 +211,9 @@ def _truth(answer: str, place: str) -> str:
     raise QuestionFileError(f"{place}: the answer '{answer}' is neither true nor false")
 
 
-def _aliases(value: Any, answers: tuple[str, ...], place: str) -> dict[str, tuple[str, ...]]:
+def _aliases(
+    value: Any, answers: tuple[str, ...], choices: dict[str, str], place: str
+) -> dict[str, tuple[str, ...]]:
     if not value:
         return {}
     if isinstance(value, list):
@@ -222,6 +224,10 @@ def _aliases(value: Any, answers: tuple[str, ...], place: str) -> dict[str, tupl
         value = {answers[0]: value}
     if not isinstance(value, dict):
         raise QuestionFileError(f"{place}: 'aliases' must map an answer to its other names")
-    return {
-        str(answer): _texts(names, "aliases", place) for answer, names in value.items() if names
-    }
+    labels = {text.casefold(): label for label, text in choices.items()}
+    spelt = {answer.casefold(): answer for answer in answers}
+    out: dict[str, tuple[str, ...]] = {}
+    for answer, names in value.items():
+        key = str(answer).strip().casefold()
+        out[labels.get(key) or spelt.get(key) or str(answer)] = _texts(names, "aliases", place)
+    return {answer: names for answer, names in out.items() if names}

@@ -292,8 +292,8 @@ def test_a_run_that_has_grown_adds_to_its_data_set_and_experiment(tmp_path, serv
 
 
 async def test_a_folder_of_the_runner_uploads_as_it_is(tmp_path, server):
-    from evals.plan import Configuration
     from evals.options import RunOptions
+    from evals.plan import Configuration
     from evals.session import Watcher, run_session
     from tests.scripted_model import scripted
 

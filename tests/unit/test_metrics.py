@@ -335,3 +335,13 @@ def test_why_names_what_was_compared():
     assert why("x", "y") == (
         "'x' (the first of 2 answers) is not gold: 'Edith Venn', 'a', 'b' and 2 more"
     )
+
+
+def test_aliases_belong_to_a_choice_by_its_words_and_in_any_case(tmp_path):
+    from nodes.question_file import question_of
+
+    row = {"question": "Where?", "answers": ["bank"], "choices": ["bank", "lib"],
+           "aliases": {"Bank": ["money house"]}}  # fmt: skip
+    assert question_of(row, "x:1", fallback_id="1").aliases == {"A": ("money house",)}
+    row = {"question": "Where?", "answers": ["Paris"], "aliases": {"paris": ["Lutetia"]}}
+    assert question_of(row, "x:1", fallback_id="1").aliases == {"Paris": ("Lutetia",)}

@@ -114,8 +114,8 @@ class Runner:
 
     def __post_init__(self) -> None:
         self._waiting: deque[Task] = deque()
-        self._again: set[Key] = set()
-        self._faults = 0
+        self._again: dict[Key, int] = {}
+        self._faults = self._alive = 0
         self._ending: Ending | None = None
         self._started = time.monotonic()
 
@@ -144,7 +144,7 @@ class Runner:
                 continue
             self.spent.add(line["calls"], self._dollars(task.cell, line))
             if not self._model_absent(line):
-                self._faults = 0
+                self._faults, self._alive = 0, self._alive + 1
             elif not self._is_final(task, line):
                 continue
             self.append(line)
@@ -179,17 +179,24 @@ class Runner:
         return error.get("type") == "ModelError"
 
     def _is_final(self, task: Task, line: ResultLine) -> bool:
-        """Tell whether a failure stays; else the question is put off, or the run ends."""
+        """Tell whether a failure stays; else the question is put off, or the run ends.
+
+        It stays when the model has answered other questions since this one failed first.
+        """
         self._faults += 1
         message = str(line["result"]["error"]["message"])
         if self._faults >= max(MODEL_FAULTS, self.concurrency + 1):
             self._ending = self._ending or Ending("model", message)
             return False
-        if self._ending or task.key in self._again:
+        if self._ending:
+            return False
+        if task.key in self._again:
+            if self._alive == self._again[task.key]:
+                self._ending = Ending("model", message)
             return self._ending is None
-        self._again.add(task.key)
+        self._again[task.key] = self._alive
         self._waiting.append(task)
-        self.observer.said(f"{task.question.id} is put off: {message}")
+        self.observer.said(f"{task.cell.label}, {task.question.id} is put off: {message}")
         return False
 
     async def _answered(self, task: Task) -> ResultLine:

@@ -354,6 +354,13 @@ def test_a_model_that_is_gone_ends_the_run_and_leaves_its_questions_open(tmp_pat
     assert ids(heard.lines) == ["q2", "q3", "q4", "q5"]
 
 
+def test_a_model_that_is_gone_leaves_also_the_last_questions_open(tmp_path, questions):
+    spec, _ = scripted({"direct_answer": ModelError("nobody answers")})
+    ending, heard = go(options(tmp_path, questions, spec, limit=2))
+    assert ending.by == "model"
+    assert heard.lines == []
+
+
 def test_a_question_whose_model_fails_once_is_put_off_and_answered(tmp_path, questions):
     failures = []
 
@@ -367,7 +374,7 @@ def test_a_question_whose_model_fails_once_is_put_off_and_answered(tmp_path, que
     ending, heard = go(options(tmp_path, questions, spec))
     assert ending.by == "complete"
     assert ids(heard.lines) == ["q0", "q1", "q3", "q4", "q5", "q2"]
-    assert any("q2 is put off: " in text for text in heard.texts)
+    assert any("one call, q2 is put off: " in text for text in heard.texts)
 
 
 def test_a_question_whose_model_always_fails_is_failed_and_asked_again_on_request(

@@ -43,16 +43,27 @@ def describe_graph(store: GraphStore) -> dict[str, Any]:
     """
     info = store.info()
     path = Path(store.location)
-    record = path.with_name(path.name + RECORD_SUFFIX)
-    noise = json.loads(record.read_text(encoding="utf-8")) if record.exists() else None
+    sha256 = sha256_of(path) if path.is_file() else None
     return {
         "location": store.location,
-        "sha256": sha256_of(path) if path.is_file() else None,
+        "sha256": sha256,
         "facts": info.facts,
         "entities": info.entities,
         "relations": info.relations,
-        "noise": noise,
+        "noise": _noise_of(path, sha256),
     }
+
+
+def _noise_of(path: Path, sha256: str | None) -> dict[str, Any] | None:
+    """Return the noise record beside a store, when it is of this very file."""
+    record = path.with_name(path.name + RECORD_SUFFIX)
+    if not record.exists():
+        return None
+    try:
+        noise = json.loads(record.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise RunFolderError(f"{record}: cannot be read: {error}") from error
+    return noise if isinstance(noise, dict) and noise.get("sha256") == sha256 else None
 
 
 def sha256_of(path: Path) -> str:
@@ -134,6 +145,8 @@ def continued(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
         RunFolderError: what has been answered under another state of affairs would be mixed with
             what is to come: changed settings, prompts, data or graph; the message says which.
     """
+    if missing := [name for name in ("run_id", "sessions", "created", "graph") if name not in old]:
+        raise RunFolderError(f"cannot resume: the manifest has no '{missing[0]}'")
     if old["graph"] and new["graph"]:
         _same("the graph", _graph_identity(old["graph"]), _graph_identity(new["graph"]))
     datasets = {dataset["name"]: dataset for dataset in old["datasets"]}
@@ -157,7 +170,7 @@ def continued(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
         "run_id": old["run_id"],
         "created": old["created"],
         "sessions": [*old["sessions"], _session()],
-        "preset": new["preset"] or old["preset"],
+        "preset": new["preset"] or old.get("preset"),
         "graph": new["graph"] or old["graph"],
         "cells": list(cells.values()),
         "datasets": list(datasets.values()),

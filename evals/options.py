@@ -83,7 +83,11 @@ def requests_of(options: RunOptions, *, resume: bool) -> list[RunOptions]:
         RunFolderError: the folder holds no run.
     """
     if not options.configurations and resume:
-        kept = read_manifest(options.out)["requests"]
+        kept = read_manifest(options.out).get("requests") or []
+        if not kept:
+            raise PlanError(
+                "the manifest does not say what was asked for: give --method, --dataset"
+            )
         return [_with_given(RunOptions.from_json(options.out, row), options) for row in kept]
     if not options.configurations:
         raise PlanError("there is nothing to run: give --method or --preset")

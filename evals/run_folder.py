@@ -33,6 +33,8 @@ MANIFEST, QUESTIONS, RESULTS, CACHE, SUPERSEDED = (
     "superseded.jsonl",
 )
 FORMAT = 1
+_MANIFEST_KEYS = ("cells", "datasets")
+_LINE_KEYS = ("outcome", "result", "calls")
 
 Key = tuple[str, str, str, str]
 """(label, dataset, model, question id): what a result line is the result of."""
@@ -92,6 +94,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise RunFolderError(f"{path}: cannot be read: {error}") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise RunFolderError(f"{path}: is of another format than {FORMAT}, which is known here")
+    if missing := [name for name in _MANIFEST_KEYS if name not in manifest]:
+        raise RunFolderError(f"{path}: has no '{missing[0]}'; start anew with another --out")
     return manifest
 
 
@@ -114,7 +118,7 @@ def every_line(path: Path) -> list[ResultLine]:
     for number, raw in enumerate(whole.splitlines(), 1):
         try:
             line: ResultLine = json.loads(raw)
-            key_of(line)
+            _ = key_of(line), [line[name] for name in _LINE_KEYS]  # type: ignore[literal-required]
             lines.append(line)
         except (ValueError, KeyError, TypeError) as error:
             raise RunFolderError(

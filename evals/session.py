@@ -171,7 +171,7 @@ def _prepare(
         preset=options.preset,
         run_id=uuid.uuid4().hex[:12],
     )
-    before = known["requests"] if known else []
+    before = known.get("requests", []) if known else []
     request = options.to_json()
     manifest["requests"] = [*before, *([] if request in before else [request])]
     return cells, asked, continued(known, manifest) if known else manifest

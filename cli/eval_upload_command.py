@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -41,7 +38,7 @@ def upload(
     from evals.langsmith_upload import upload as send
 
     try:
-        with _progress() as tell:
+        with output.progress(of_bytes=False) as tell:
             summary = send(run, progress=tell)
     except UploadError as error:
         raise CommandError(str(error), FAILED) from error
@@ -65,34 +62,3 @@ def _print_summary(summary: UploadSummary) -> None:
             "results older than a day are shown at later times, for LangSmith takes no others; "
             "'started' in their metadata is when they ran"
         )
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str, int, int], None]]:
-    """Show counted progress on stderr: a bar on a terminal, else a line a step."""
-    if not sys.stderr.isatty():
-        yield _plain_teller()
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-    )
-    with Progress(*columns, console=output.stderr(), transient=True) as bars:
-        tasks: dict[str, int] = {}
-
-        def tell(step: str, done: int, total: int) -> None:
-            if step not in tasks:
-                tasks[step] = bars.add_task(output.visible(step), total=total)
-            bars.update(tasks[step], completed=done, total=total)  # type: ignore[arg-type]
-
-        yield tell
-
-
-def _plain_teller() -> Callable[[str, int, int], None]:
-    def tell(step: str, done: int, total: int) -> None:
-        output.note(f"{step}: {done:,} of {total:,}")
-
-    return tell

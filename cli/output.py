@@ -146,18 +146,19 @@ def print_pairs(pairs: Iterable[tuple[str, object]]) -> None:
 
 
 @contextmanager
-def progress() -> Iterator[Tell]:
+def progress(*, of_bytes: bool = True) -> Iterator[Tell]:
     """Show progress on stderr; yields what to call with (step, done, total), total 0 if unknown.
 
-    On a terminal that is a bar with bytes, speed and the time left, else a plain line now and
-    then.
+    On a terminal that is a bar with bytes and speed (else a count) and the time left, otherwise a
+    plain line now and then.
     """
     if not sys.stderr.isatty():
-        yield _plain_teller()
+        yield _plain_teller(size if of_bytes else "{:,}".format)
         return
     from rich.progress import (
         BarColumn,
         DownloadColumn,
+        MofNCompleteColumn,
         Progress,
         ProgressColumn,
         Task,
@@ -177,12 +178,11 @@ def progress() -> Iterator[Tell]:
         def render(self, task: Task) -> Text:
             return Text.assemble(self._column.render(task)) if task.total else Text()  # type: ignore[arg-type]
 
+    counts = (DownloadColumn(), TransferSpeedColumn()) if of_bytes else (MofNCompleteColumn(),)
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        WhenSized(DownloadColumn()),
-        WhenSized(TransferSpeedColumn()),
-        WhenSized(TimeRemainingColumn()),
+        *(WhenSized(column) for column in (*counts, TimeRemainingColumn())),
     )
     with Progress(*columns, console=stderr(), transient=True) as bar:
         tasks: dict[str, Any] = {}
@@ -197,7 +197,7 @@ def progress() -> Iterator[Tell]:
         yield tell
 
 
-def _plain_teller() -> Tell:
+def _plain_teller(amount: Callable[[int], str]) -> Tell:
     last = [time.monotonic()]
 
     def tell(step: str, done: int, total: int) -> None:
@@ -205,7 +205,7 @@ def _plain_teller() -> Tell:
         if now - last[0] < PLAIN_SECONDS:
             return
         last[0] = now
-        share = f" {100 * done // total} % of {size(total)}" if total else ""
+        share = f" {100 * done // total} % of {amount(total)}" if total else ""
         note(f"{step}{share}")
 
     return tell

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import platform
 from collections.abc import Mapping, Sequence
@@ -16,6 +15,7 @@ from evals.noise.paths import RECORD_SUFFIX
 from evals.plan import NOT_TOLD, PlannedCell
 from evals.prices import Price
 from evals.run_folder import FORMAT, RunFolderError
+from graph_store.whole_file import content_hash
 
 if TYPE_CHECKING:
     from evals.datasets.registry import Dataset
@@ -43,7 +43,7 @@ def describe_graph(store: GraphStore) -> dict[str, Any]:
     """
     info = store.info()
     path = Path(store.location)
-    sha256 = sha256_of(path) if path.is_file() else None
+    sha256 = content_hash(path) if path.is_file() else None
     return {
         "location": store.location,
         "sha256": sha256,
@@ -66,12 +66,6 @@ def _noise_of(path: Path, sha256: str | None) -> dict[str, Any] | None:
     return noise if isinstance(noise, dict) and noise.get("sha256") == sha256 else None
 
 
-def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file's bytes, in hex."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def describe_cell(cell: PlannedCell) -> dict[str, Any]:
     """Return a cell with all its settings and the versions of its prompts."""
     settings = cell.context.model_dump(mode="json")
@@ -87,7 +81,7 @@ def describe_cell(cell: PlannedCell) -> dict[str, Any]:
 def _files_of(settings: Mapping[str, Any]) -> dict[str, str]:
     """Return the hashes of files that settings name."""
     path = settings.get("examples")
-    return {"examples": sha256_of(Path(path).expanduser())} if path else {}
+    return {"examples": content_hash(Path(path).expanduser())} if path else {}
 
 
 def describe_dataset(

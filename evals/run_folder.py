@@ -133,12 +133,19 @@ class RunWriter:
 
     Use as a context manager: entering takes the folder's lock and cuts a torn last line off.
 
+    Attributes:
+        folder: the run's folder.
+        lines: the result lines that were there on entering, each key once.
+
     Raises:
         RunFolderError: on entering, when another process writes to the folder.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.lines: list[ResultLine] = []
+        self._superseding = False
+        self._known: set[Key] = set()
         self._lock: FileLock | None = None
         self._file: IO[bytes] | None = None
 
@@ -156,15 +163,17 @@ class RunWriter:
         self._file = (self.folder / RESULTS).open("a+b")
         self._cut_torn_line(self._file)
         try:
-            self._keep_last_lines()
+            self.lines = self._keep_last_lines()
         except BaseException:
             self._close()
             raise
+        self._known = {key_of(line) for line in self.lines}
         return self
 
     def __exit__(self, *_: object) -> None:
         try:
-            self._keep_last_lines()
+            if self._superseding:
+                self._keep_last_lines()
         finally:
             self._close()
 
@@ -190,19 +199,21 @@ class RunWriter:
         self._file.write(text.encode("utf-8", "backslashreplace") + b"\n")
         self._file.flush()
         os.fsync(self._file.fileno())
+        self._superseding = self._superseding or key_of(line) in self._known
 
-    def _keep_last_lines(self) -> None:
-        """Move lines whose questions have a later one to a file of their own."""
+    def _keep_last_lines(self) -> list[ResultLine]:
+        """Move lines whose questions have a later one to a file of their own; return the others."""
         lines = every_line(self.folder / RESULTS)
         last = {key_of(line): line for line in lines}
         if len(last) == len(lines) or self._file is None:
-            return
+            return lines
         earlier = [line for line in lines if last[key_of(line)] is not line]
         known = every_line(self.folder / SUPERSEDED)
         write_whole(self.folder / SUPERSEDED, _as_lines([*known, *earlier]))
         self._file.close()
         write_whole(self.folder / RESULTS, _as_lines(last.values()))
         self._file = (self.folder / RESULTS).open("ab")
+        return list(last.values())
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Write `manifest.json`, whole or not at all."""

@@ -96,7 +96,6 @@ class Runner:
         budgets: when one is reached no further question is started; those in work are finished.
         prices: by model specification.
         thread_prefix: makes the threads of this run unique.
-        prompts: prompt versions by method, for traces.
         graph_fault: tells why the store is no longer what it was at the start; '' while it is.
         graphs: compiled graphs by method in place of the methods' own (with a checkpointer).
         spent: what earlier sessions of the run have cost; grows.
@@ -139,10 +138,10 @@ class Runner:
     async def _work(self) -> None:
         while (task := self._next()) is not None:
             line = await self._answered(task)
+            self.spent.add(line["calls"], self._dollars(task.cell, line))
             if task.cell.uses_graph and (fault := self.graph_fault()):
                 self._ending = self._ending or Ending("graph", fault)
                 continue
-            self.spent.add(line["calls"], self._dollars(task.cell, line))
             if not self._model_absent(line):
                 self._faults, self._alive = 0, self._alive + 1
             elif not self._is_final(task, line):

@@ -24,12 +24,11 @@ from evals.run_folder import (
     RunFolderError,
     RunWriter,
     every_line,
-    read_lines,
     read_manifest,
 )
 from evals.runner import Ending, Observer, Runner, Task
 from evals.topics import Linked, coverage, link_question
-from graph_store import shared_store
+from graph_store import GraphStore, shared_store
 from nodes.model_spec import parse_spec
 from nodes.question_file import GoldQuestion
 
@@ -86,8 +85,8 @@ async def run_session(
         writer.write_manifest(manifest)
         for one in (one for _, asked in parts for one in asked):
             writer.write_questions(_question_rows(one))
-        paid = [*every_line(options.out / SUPERSEDED), *read_lines(options.out)]
-        done = read_lines(options.out)
+        paid = [*every_line(options.out / SUPERSEDED), *writer.lines]
+        done = writer.lines
         if retry_failed:  # a failed line stays until there is another
             done = [line for line in done if line["outcome"] != "failed"]
         every = (task for cells, asked in parts for task in _tasks(cells, asked, done))
@@ -142,15 +141,8 @@ def _prepare(
         seed=options.seed,
     )
     _check_money(options, cells)
-    on_graph = any(cell.uses_graph for cell in cells)
-    store = shared_store(str(options.graph)) if on_graph else None
-    asked = []
-    for name, (dataset, questions) in loaded.items():
-        if store is not None:
-            tell(f"linking the topics of {len(questions):,} questions of {name}")
-        linked = [link_question(store, q) for q in questions] if store is not None else None
-        selection = {"limit": options.limit, "offset": options.offset, "shuffle": options.shuffle}
-        asked.append(_Asked(name, dataset, questions, linked, selection))
+    store = shared_store(str(options.graph)) if any(c.uses_graph for c in cells) else None
+    asked = [_linked(name, *loaded[name], options, store, tell) for name in loaded]
     manifest = make_manifest(
         cells=cells,
         datasets=[
@@ -159,7 +151,7 @@ def _prepare(
                 a.dataset,
                 len(a.questions),
                 a.selection,
-                coverage(a.linked or ()) if a.linked is not None else {},
+                coverage(a.linked) if a.linked is not None else {},
             )
             for a in asked
         ],
@@ -175,6 +167,22 @@ def _prepare(
     request = options.to_json()
     manifest["requests"] = [*before, *([] if request in before else [request])]
     return cells, asked, continued(known, manifest) if known else manifest
+
+
+def _linked(
+    name: str,
+    dataset: Dataset,
+    questions: list[GoldQuestion],
+    options: RunOptions,
+    store: GraphStore | None,
+    tell: Callable[[str], None],
+) -> _Asked:
+    selection = {"limit": options.limit, "offset": options.offset, "shuffle": options.shuffle}
+    if store is None:
+        return _Asked(name, dataset, questions, None, selection)
+    tell(f"linking the topics of {len(questions):,} questions of {name}")
+    linked = [link_question(store, question) for question in questions]
+    return _Asked(name, dataset, questions, linked, selection)
 
 
 def _graph_watch(graph: Mapping[str, Any] | None) -> Callable[[], str]:
@@ -274,4 +282,5 @@ async def _graphs(
     from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
     async with AsyncSqliteSaver.from_conn_string(str(options.out / CHECKPOINTS)) as saver:
-        yield {c.method.name: c.method.module.build_graph(checkpointer=saver) for c in cells}
+        methods = {cell.method.name: cell.method for cell in cells}
+        yield {name: m.module.build_graph(checkpointer=saver) for name, m in methods.items()}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import hashlib
 import json
 import os
 import sqlite3
@@ -320,9 +319,3 @@ def _check_target(target: Path) -> None:
         raise StoreError(f"{target}: exists and is not a store of ours; choose another name")
     if not target.parent.is_dir():
         raise StoreError(f"{target.parent}: no such folder; make it first")
-
-
-def content_hash(path: Path) -> str:
-    """Return the SHA-256 of a store file, hexadecimal; equal input gives an equal file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,7 +1,8 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and the hash that tells them apart."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -30,6 +31,12 @@ def write_whole(path: Path, content: str | bytes) -> int:
 
     replace_whole(path, write)
     return len(data)
+
+
+def content_hash(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes, hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def replace_whole(path: Path, write: Callable[[Path], None]) -> None:

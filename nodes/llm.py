@@ -196,11 +196,9 @@ def _account(
 
 
 async def _kept(
-    request: Request, key: tuple[str, str], kind: type[R], cache: str | None, step: int
+    request: Request, key: tuple[str, str], kind: type[R], cache: str, step: int
 ) -> Answer[R] | None:
     """Return the answer that the response cache has for a question, if it can still be read."""
-    if cache is None:
-        return None
     started = time.perf_counter()
     # In a thread: the import is heavy.
     module = await asyncio.to_thread(importlib.import_module, "nodes.response_cache")

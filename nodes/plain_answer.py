@@ -59,6 +59,12 @@ class ReasoningContext(FewShotContext):
     )
 
 
+def check_examples(settings: FewShotContext) -> None:
+    """Raise `QuestionFileError` when the file of examples is wanted and cannot be used."""
+    if settings.shots:
+        load_examples(settings.examples)
+
+
 class PlainState(MethodState, total=False):
     """State of a baseline.
 

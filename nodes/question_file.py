@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
+from graph_store.readers.sources import open_lines
 from nodes.state import Question, QuestionType
 
 YES = frozenset({"true", "yes", "1"})
@@ -93,7 +94,7 @@ def read_question_file(path: str | Path) -> list[GoldQuestion]:
 
     Raises:
         QuestionFileError: a line cannot be used, an id comes twice, or there is no question.
-        OSError: the file cannot be read.
+        StoreError: the file cannot be opened.
     """
     questions: dict[str, GoldQuestion] = {}
     for number, row in json_rows(path):
@@ -112,28 +113,32 @@ def json_rows(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
     Raises:
         QuestionFileError: a line is no JSON object, or the file is no text.
+        StoreError: the file cannot be opened.
+    """
+    for number, line in text_lines(path):
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise QuestionFileError(f"{path}:{number}: is not JSON: {error}") from error
+        if not isinstance(row, dict):
+            raise QuestionFileError(f"{path}:{number}: is not a JSON object")
+        yield number, row
+
+
+def text_lines(path: str | Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a text file, plain or gzip, that are not blank, with their numbers.
+
+    Raises:
+        QuestionFileError: the file is no text in UTF-8.
+        StoreError: it cannot be opened.
     """
     try:
-        yield from _json_rows(Path(path))
+        with open_lines(Path(path)) as lines:
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    yield number, line.rstrip("\r\n")
     except (UnicodeDecodeError, gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise QuestionFileError(f"{path}: is not a text file in UTF-8: {error}") from error
-
-
-def _json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    with path.open("rb") as start:
-        zipped = start.read(2) == b"\x1f\x8b"
-    opener: Any = gzip.open if zipped else Path.open
-    with opener(path, "rt", encoding="utf-8-sig") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise QuestionFileError(f"{path}:{number}: is not JSON: {error}") from error
-            if not isinstance(row, dict):
-                raise QuestionFileError(f"{path}:{number}: is not a JSON object")
-            yield number, row
 
 
 def question_of(row: dict[str, Any], place: str, *, fallback_id: str) -> GoldQuestion:

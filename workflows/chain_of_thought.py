@@ -14,11 +14,11 @@ from langgraph.runtime import Runtime
 from langgraph.types import Checkpointer
 
 from nodes.context import settings_of
-from nodes.few_shot_examples import load_examples
 from nodes.plain_answer import (
     PlainState,
     ReasoningContext,
     begin,
+    check_examples,
     choose_examples,
     plain_result,
     reason,
@@ -34,13 +34,8 @@ PROMPTS = ("baselines", "debate_on_graph", "shared")
 TYPICAL_CALLS = "1"
 
 Context = ReasoningContext
+check_settings = check_examples
 _RECURSION_LIMIT = 10
-
-
-def check_settings(settings: ReasoningContext) -> None:
-    """Raise `QuestionFileError` when the file of examples cannot be used."""
-    if settings.shots:
-        load_examples(settings.examples)
 
 
 def report(state: PlainState, runtime: Runtime[ReasoningContext]) -> dict[str, Any]:

@@ -15,12 +15,12 @@ from langgraph.runtime import Runtime
 from langgraph.types import Checkpointer
 
 from nodes.context import settings_of
-from nodes.few_shot_examples import load_examples
 from nodes.plain_answer import (
     FewShotContext,
     PlainState,
     answer,
     begin,
+    check_examples,
     choose_examples,
     plain_result,
 )
@@ -35,12 +35,8 @@ PROMPTS = ("baselines", "debate_on_graph", "shared")
 TYPICAL_CALLS = "1"
 
 Context = FewShotContext
+check_settings = check_examples
 _RECURSION_LIMIT = 10
-
-
-def check_settings(settings: FewShotContext) -> None:
-    """Raise `QuestionFileError` when the file of examples cannot be used."""
-    load_examples(settings.examples)
 
 
 def report(state: PlainState, runtime: Runtime[FewShotContext]) -> dict[str, Any]:

@@ -15,8 +15,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Checkpointer
 
 from nodes.context import settings_of
-from nodes.few_shot_examples import load_examples
-from nodes.plain_answer import begin, choose_examples, plain_result
+from nodes.plain_answer import begin, check_examples, choose_examples, plain_result
 from nodes.state import Question
 from nodes.vote import VotingContext, VotingState, draw_samples, vote
 
@@ -29,13 +28,8 @@ PROMPTS = ("baselines", "debate_on_graph", "shared")
 TYPICAL_CALLS = "5 (the number of samples)"
 
 Context = VotingContext
+check_settings = check_examples
 _RECURSION_LIMIT = 10
-
-
-def check_settings(settings: VotingContext) -> None:
-    """Raise `QuestionFileError` when the file of examples cannot be used."""
-    if settings.shots:
-        load_examples(settings.examples)
 
 
 def report(state: VotingState, runtime: Runtime[VotingContext]) -> dict[str, Any]:

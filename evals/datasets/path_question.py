@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from evals.datasets.rows import Numbered, Reader, Row, make_question, text_lines
-from nodes.question_file import GoldQuestion, QuestionFileError
+from evals.datasets.rows import Numbered, Reader, Row, make_question
+from nodes.question_file import GoldQuestion, QuestionFileError, text_lines
 
 _END = "<end>"
 

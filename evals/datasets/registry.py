@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from evals.datasets.rows import BAD_TEXT, Reader, Row, first_line, not_text
+from evals.datasets.rows import Reader, Row, first_line
 from evals.datasets.sources import READERS, SOURCES, Source
+from graph_store.whole_file import content_hash
 from nodes.question_file import GoldQuestion, QuestionFileError
 
 VARIABLE = "GRAPHMOOT_DATA"
@@ -57,7 +58,7 @@ def load_dataset(name_or_path: str, *, data_folder: Path | None = None) -> Datas
     Raises:
         DatasetError: there is no such data set or file.
         QuestionFileError: a row is at fault, or an id comes twice; the message names file and line.
-        OSError: the file cannot be read.
+        StoreError: the file cannot be opened.
     """
     if source := SOURCES.get(name_or_path):
         return _load_source(source, data_folder)
@@ -160,8 +161,6 @@ def _source_of(reader: Reader) -> Source | None:
 
 
 def _load(name: str, path: Path, reader: Reader, source: Source | None) -> Dataset:
-    with path.open("rb") as file:
-        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     questions, left_out = _read(path, reader)
     if not questions:
         raise QuestionFileError(f"{path}: there is no question of '{name}' in it")
@@ -169,7 +168,9 @@ def _load(name: str, path: Path, reader: Reader, source: Source | None) -> Datas
     if left_out:
         notes.append(f"rows without a gold answer, left out: {left_out}")
     licence = source.licence if source else "not known"
-    return Dataset(name, path, sha256, questions, reader.name, licence, "; ".join(notes))
+    return Dataset(
+        name, path, content_hash(path), questions, reader.name, licence, "; ".join(notes)
+    )
 
 
 def _read(path: Path, reader: Reader) -> tuple[list[GoldQuestion], int]:
@@ -177,19 +178,14 @@ def _read(path: Path, reader: Reader) -> tuple[list[GoldQuestion], int]:
     places: dict[str, int] = {}
     questions: list[GoldQuestion] = []
     left_out = 0
-    try:
-        for number, question in reader.read(path):
-            if question is None:
-                left_out += 1
-                continue
-            if first := places.get(question.id):
-                raise QuestionFileError(
-                    f"{path}:{number}: the id '{question.id}' comes twice, first in line {first}"
-                )
-            places[question.id] = number
-            questions.append(question)
-    except BAD_TEXT as error:
-        raise not_text(path, error) from error
-    except RecursionError as error:
-        raise QuestionFileError(f"{path}: a row is nested too deeply") from error
+    for number, question in reader.read(path):
+        if question is None:
+            left_out += 1
+            continue
+        if first := places.get(question.id):
+            raise QuestionFileError(
+                f"{path}:{number}: the id '{question.id}' comes twice, first in line {first}"
+            )
+        places[question.id] = number
+        questions.append(question)
     return questions, left_out

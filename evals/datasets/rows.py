@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from nodes.question_file import GoldQuestion, QuestionFileError, json_rows, question_of
+from nodes.question_file import (
+    GoldQuestion,
+    QuestionFileError,
+    json_rows,
+    question_of,
+    text_lines,
+)
 from nodes.state import QuestionType
 
 Row = dict[str, Any]
 Numbered = Iterator[tuple[int, GoldQuestion | None]]
 """Line numbers with questions; None stands for a row that has no gold answer."""
-
-BAD_TEXT = (UnicodeDecodeError, gzip.BadGzipFile, EOFError, zlib.error)
-"""What reading a file raises that is no text in UTF-8, or a gzip file that is broken."""
-
-_LONGEST_FIRST_LINE = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -139,41 +138,9 @@ def labelled(value: Any, place: str, keys: tuple[str, str] = ("label", "text")) 
     return choices
 
 
-def text_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a text file, plain or gzip, that are not blank, with their numbers.
-
-    Raises:
-        QuestionFileError: the file is no text in UTF-8.
-    """
-    try:
-        with _open(path) as lines:
-            for number, line in enumerate(lines, 1):
-                if line.strip():
-                    yield number, line.rstrip("\n")
-    except BAD_TEXT as error:
-        raise not_text(path, error) from error
-
-
-def not_text(path: Path, error: Exception) -> QuestionFileError:
-    """Return the error to raise where a file is not text."""
-    return QuestionFileError(f"{path}: is not a text file in UTF-8: {error}")
-
-
 def first_line(path: Path) -> str:
     """Return the first line that is not blank; "" where the file cannot be read as text."""
     try:
-        with _open(path) as lines:
-            while line := lines.readline(_LONGEST_FIRST_LINE):
-                if line.strip():
-                    return line.rstrip("\n")
-    except BAD_TEXT:
-        pass
-    return ""
-
-
-def _open(path: Path) -> IO[str]:
-    with path.open("rb") as start:
-        zipped = start.read(2) == b"\x1f\x8b"
-    if zipped:
-        return gzip.open(path, "rt", encoding="utf-8-sig")
-    return path.open(encoding="utf-8-sig")
+        return next((line for _, line in text_lines(path)), "")
+    except QuestionFileError:
+        return ""

@@ -17,8 +17,8 @@ from evals.noise.settings import NoiseSettings
 from evals.noise.source import SourceGraph, read_source
 from graph_store import open_store
 from graph_store.protocol import GraphStore
-from graph_store.sqlite_writer import SqliteWriter, content_hash
-from graph_store.whole_file import write_whole
+from graph_store.sqlite_writer import SqliteWriter
+from graph_store.whole_file import content_hash, write_whole
 
 Progress = Callable[[str, int, int], None]
 """Told (step, done, total); total is 0 when unknown."""

@@ -30,7 +30,7 @@ def csv_text(summary: Summary) -> str:
     Text that a spreadsheet would take for a formula gets an apostrophe before it.
     """
     out = io.StringIO(newline="")
-    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+    writer = csv.DictWriter(out, COLUMNS)
     writer.writeheader()
     for cell in summary.cells:
         for row in _rows(cell):

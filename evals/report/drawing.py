@@ -1,7 +1,7 @@
 """Plots as inline SVG that take the page's colours, light or dark, and its fonts.
 
-Figures are drawn with placeholder colours, which become CSS variables; the series' colours are
-those of Okabe and Ito ("Color Universal Design", 2008), darker or lighter by theme.
+Figures are drawn with colours that stand for CSS variables and are replaced by them. The series'
+colours are those of Okabe and Ito ("Color Universal Design", 2008), darker or lighter by theme.
 """
 
 from __future__ import annotations

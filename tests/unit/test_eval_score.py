@@ -437,7 +437,7 @@ def test_aliases_of_a_file_decide(run, tmp_path, file, question_file):
     ("options", "message"),
     [
         (["--verdicts", "verdicts.txt"], "--verdicts verdicts.txt: the name must end in"),
-        (["--predictions", "nowhere.jsonl"], "nowhere.jsonl: No such file"),
+        (["--predictions", "nowhere.jsonl"], "nowhere.jsonl: no such file"),
         (["--aliases", "nowhere.tsv"], "nowhere.tsv: No such file"),
         (["--questions", "nowhere"], "nowhere"),
     ],

@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 
 from graph_store import IngestError, IngestReport, StoreError, ingest, open_store, shared_store
-from graph_store.sqlite_writer import TEMPORARY_SUFFIX, content_hash
+from graph_store.sqlite_writer import TEMPORARY_SUFFIX
+from graph_store.whole_file import content_hash
 
 Fact = tuple[str, str, str, float]
 

@@ -410,7 +410,7 @@ def test_the_command_sends_everything_and_prints_the_pages(folder, capsys, keyed
     assert ran.status == 0
     assert len(keyed.runs) == 6  # whatever the sampling rate for traces is
     assert ran.out.count("/compare?selectedSessions=") == 2
-    assert "DoG · riddles · local" in ran.err
+    assert "DoG · riddles · local" in ran.out
     again = command_in_process(capsys)("eval", "upload", folder, "--json").json
     assert [e["new"] for e in again["experiments"]] == [0, 0]
 
